@@ -1,5 +1,5 @@
-//! Keeps the daemon's background tasks running. A task that panics or ends is started again. The health report names
-//! every task that does not run.
+//! Keeps the daemon's background tasks running. Starts a task again if it panics or ends. The health report names every
+//! task that does not run.
 
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
@@ -17,9 +17,9 @@ use tokio::time::{sleep, timeout};
 /// The delay before the first restart of a task. It doubles with each further restart, up to the maximum.
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
-/// How many times in a row a failed task is restarted.
+/// How many times in a row a failed task is started again. After that it stays stopped.
 const MAX_RESTARTS: u32 = 8;
-/// A task that has run for this long counts as working: its earlier failures are forgotten.
+/// When a task has run for this long, its earlier failures no longer count.
 const STABLE_TIME: Duration = Duration::from_secs(60);
 
 /// The background tasks of the daemon, and the reports about its components.
@@ -30,12 +30,13 @@ pub(crate) struct BackgroundTasks {
 }
 
 impl BackgroundTasks {
-    /// Tasks that end after `stopping` turns true are not started again.
+    /// Creates an empty set of tasks. A task that ends after `stopping` has become true is not started again.
     pub(crate) fn new(stopping: watch::Receiver<bool>) -> Self {
         Self { components: Arc::default(), stopping }
     }
 
-    /// Runs a task until the daemon stops. `start` creates the task, and runs again after a panic or an early end.
+    /// Runs a task until the daemon stops. `start` creates the task. It is called again when the task panics or ends
+    /// early.
     pub(crate) fn keep<F>(&self, name: impl Into<String>, start: impl FnMut() -> F + Send + 'static) -> JoinHandle<()>
     where
         F: Future<Output = ()> + Send + 'static,
@@ -43,7 +44,8 @@ impl BackgroundTasks {
         self.keep_and_clean_up(name, start, || async {})
     }
 
-    /// Like `keep`, but runs `clean_up` after each failure, even if the task is then not restarted.
+    /// Like `keep`, but runs `clean_up` after each failure, even after the last one, when the task is not started
+    /// again.
     pub(crate) fn keep_and_clean_up<F, C>(
         &self,
         name: impl Into<String>,
@@ -86,7 +88,7 @@ impl BackgroundTasks {
         }
     }
 
-    /// Runs a task that may end by itself. If the task panics, the health report names it.
+    /// Runs a task that may end by itself. If the task panics, the health report names the task.
     pub(crate) fn run(
         &self,
         name: impl Into<String>,
@@ -100,8 +102,8 @@ impl BackgroundTasks {
         })
     }
 
-    /// Runs a task once. Returns an error if the task panics, and whether the task ran for `STABLE_TIME`. The reports
-    /// about the task are cleared when it has run for that long.
+    /// Runs a task once. Returns an error if the task panicked, and in addition whether the task ran for `STABLE_TIME`.
+    /// Once the task has run for that long, its entry in the health report is removed.
     pub(crate) async fn attempt(&self, name: &str, task: impl Future<Output = ()>) -> (Result<(), String>, bool) {
         let mut task = pin!(catch_panic(task));
         match timeout(STABLE_TIME, &mut task).await {
@@ -113,7 +115,7 @@ impl BackgroundTasks {
         }
     }
 
-    /// Reports that a component does not work.
+    /// Adds a component that does not work to the health report.
     pub(crate) fn report_fault(&self, name: &str, detail: String) {
         let component = ComponentHealth { status: "degraded".into(), detail };
         if self.components().insert(name.to_owned(), component.clone()).as_ref() != Some(&component) {
@@ -121,12 +123,12 @@ impl BackgroundTasks {
         }
     }
 
-    /// Reports something about a component that works.
+    /// Adds a note about a component that works to the health report.
     pub(crate) fn report_note(&self, name: &str, detail: String) {
         self.components().insert(name.to_owned(), ComponentHealth { status: "ok".into(), detail });
     }
 
-    /// Forgets what was reported about a component.
+    /// Removes a component from the health report.
     pub(crate) fn clear(&self, name: &str) {
         self.components().remove(name);
     }
@@ -135,7 +137,7 @@ impl BackgroundTasks {
         self.components().get(name).is_some_and(|component| component.status != "ok")
     }
 
-    /// What was reported about the components.
+    /// The components in the health report, by name.
     pub(crate) fn report(&self) -> BTreeMap<String, ComponentHealth> {
         self.components().clone()
     }

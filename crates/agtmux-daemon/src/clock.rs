@@ -18,13 +18,13 @@ use source::{SystemTime, TimeSource};
 /// small corrections all the time.
 const MIN_STEP: SignedDuration = SignedDuration::from_secs(1);
 
-/// How often the engine calls [`Clock::plan_beat`] while it has agents, and how often the observers check their
+/// How often the engine calls [`Clock::plan_beat`] while it has agents. Also how often the observers check their
 /// servers.
 pub(crate) const BEAT: Duration = Duration::from_secs(1);
-/// A step of the engine takes less than this, even if the disk is slow.
+/// The engine processes one batch of inputs in less time than this, even if the disk is slow.
 pub(crate) const LONGEST_STEP: Duration = Duration::from_secs(30);
-/// If the engine is late by more than this, the machine slept or the daemon was stopped. A busy machine delays the
-/// engine less.
+/// If the engine is later than planned by more than this, the machine slept or the daemon was stopped. A busy machine
+/// causes a shorter delay.
 const MAX_DELAY: SignedDuration = SignedDuration::from_secs(2);
 
 /// Copies of a clock always show the same time.
@@ -38,25 +38,25 @@ struct SharedClock {
 }
 
 struct ClockSetting {
-    /// The wall-clock time of the boot, by the current setting of this clock.
+    /// The wall-clock time at which the machine booted, computed from the current setting of this clock.
     booted_at: SignedDuration,
-    /// The sum of the steps that the engine has not applied yet.
+    /// The sum of the clock steps that the engine has not applied to its times yet.
     pending_step: SignedDuration,
-    /// The sum of all steps.
+    /// The sum of all clock steps since the daemon started.
     total_step: SignedDuration,
-    /// The latest time at which the engine will run next, as a time since boot. `None` if the engine announced no time.
+    /// The latest time at which the engine plans to run next, as a time since boot. `None` if the engine plans no run.
     beat_at: Option<SignedDuration>,
     /// The sum of all times during which the daemon did not run.
     total_sleep: SignedDuration,
 }
 
-/// The clock setting under which the stored times were recorded. The next daemon compares this setting with its own,
-/// and so learns by how much the clock was set in the meantime.
+/// The clock setting that was valid when the stored times were recorded. The next daemon compares this setting with its
+/// own, and so learns by how much the clock was set in the meantime.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ClockAnchor {
-    /// Identifies the boot of the machine. `None` if the system reports no boot id.
+    /// Identifies one boot of the machine. `None` if the system reports no boot id.
     boot: Option<String>,
-    /// The wall-clock time of the boot, in microseconds.
+    /// The wall-clock time at which the machine booted, in microseconds.
     booted_at: i64,
 }
 
@@ -73,7 +73,7 @@ impl Clock {
         Self(Arc::new(SharedClock { source, first_beat: Instant::now(), setting: Mutex::new(setting) }))
     }
 
-    /// The current time in whole microseconds. The store keeps times in microseconds, too, so a replay sees exactly the
+    /// The current time in whole microseconds. The store also uses whole microseconds, so a replay sees exactly the
     /// times that the daemon saw.
     pub(crate) fn now(&self) -> Timestamp {
         self.read().1
@@ -87,17 +87,19 @@ impl Clock {
         (now, Some(step).filter(|step| !step.is_zero()))
     }
 
-    /// The sum of all steps so far. A caller that compares wall-clock times notices a step when this sum changes.
+    /// The sum of all clock steps so far. If this sum has changed between two wall-clock times, a caller must not
+    /// compare those times directly.
     pub(crate) fn total_step(&self) -> SignedDuration {
         self.read().0.total_step
     }
 
-    /// The next beat. All users of this clock share the beats, so that an idle daemon wakes up once for all of them.
+    /// The time of the next beat. All users of this clock share the beats, so that an idle daemon wakes up once for all
+    /// of them.
     pub(crate) fn next_beat(&self, now: Instant) -> Instant {
         next_beat(self.0.first_beat, now)
     }
 
-    /// Announces that the engine will call this function again within this time. If the next call comes too late, the
+    /// The engine calls this to announce that it will call again within this time. If the next call comes too late, the
     /// machine slept or the daemon was stopped. With `None`, the next call may come at any time.
     pub(crate) fn plan_beat(&self, within: Option<Duration>) {
         let (mut setting, since_boot) = self.check_beat();
@@ -130,10 +132,13 @@ impl Clock {
         ClockAnchor { boot: self.0.source.boot_id(), booted_at }
     }
 
-    /// Returns by how much the clock was set since the anchor `stored` was recorded. After a reboot the exact step is
-    /// unknown. If `newest`, the newest stored time, lies in the future, the result is then the step that moves it to
-    /// now, otherwise zero. The result includes the steps that this clock has noticed so far, so [`Self::now_and_step`]
-    /// does not report them again.
+    /// Returns by how much the clock was set since the anchor `stored` was recorded.
+    ///
+    /// After a reboot, the exact step is unknown. The result is then zero, unless the newest stored time, `newest`,
+    /// lies in the future. In that case the result is the step that moves `newest` to now.
+    ///
+    /// The result includes the steps that this clock has noticed so far, so [`Self::now_and_step`] does not report them
+    /// again.
     pub(crate) fn take_step_since(&self, stored: Option<&ClockAnchor>, newest: Option<Timestamp>) -> SignedDuration {
         self.now_and_step();
         let anchor = self.anchor();
@@ -169,8 +174,8 @@ pub(crate) fn next_beat(beat: Instant, now: Instant) -> Instant {
     beat + BEAT * u32::try_from(past + 1).unwrap_or(u32::MAX)
 }
 
-/// The wall-clock time of the boot, and the time since the boot. The two clocks cannot be read at the same time. If
-/// this thread was interrupted between the reads, this function reads both clocks again.
+/// The wall-clock time at which the machine booted, and the time since the boot. The two system clocks cannot be read
+/// at the same time. If this thread was interrupted between the reads, this function reads both again.
 fn read(source: &dyn TimeSource) -> (SignedDuration, SignedDuration) {
     loop {
         let before = source.since_boot();
@@ -196,7 +201,7 @@ impl SleepDetector {
         Self { clock, seen }
     }
 
-    /// How long the daemon did not run since the last call.
+    /// How long the daemon did not run since the last call. `None` if it ran all the time.
     pub(crate) fn slept(&mut self) -> Option<SignedDuration> {
         let total = self.clock.total_sleep();
         let slept = total - std::mem::replace(&mut self.seen, total);

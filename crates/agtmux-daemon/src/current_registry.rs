@@ -1,5 +1,4 @@
-//! The agent registry that the daemon uses now. It is replaced when users add or change manifests while the daemon
-//! runs.
+//! The agent registry that the daemon uses now. The daemon replaces it when users add or change manifests.
 
 use std::sync::{Arc, PoisonError, RwLock};
 

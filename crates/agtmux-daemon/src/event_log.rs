@@ -11,12 +11,12 @@ use tokio::sync::watch;
 
 use crate::view::FleetView;
 
-/// The most events and the most bytes in the buffer of recent events. A reader that lags catches up from this buffer. A
-/// reader that needs events older than the buffer must read a new snapshot.
+/// The most events and the most bytes in the buffer of recent events. A reader that falls behind catches up from this
+/// buffer. If the buffer no longer has the events that a reader needs, the reader must read a new snapshot.
 const MAX_EVENTS: usize = 8192;
 const MAX_BYTES: usize = 16 << 20;
-/// If one change causes more events than this, the events are not buffered. An example is a new server with hundreds of
-/// panes. Readers then read a new snapshot, which costs no more than the events would.
+/// If one change causes more events than this, the events are not buffered, and readers read a new snapshot instead. A
+/// snapshot then costs no more than the events. An example is a new server with hundreds of panes.
 const MAX_EVENTS_AT_ONCE: usize = 256;
 
 #[derive(Debug)]
@@ -31,25 +31,25 @@ pub(crate) struct EventLogState {
     recent: VecDeque<Arc<PublishedEvent>>,
     recent_bytes: usize,
     seq: u64,
-    /// The sequence number at the start of this daemon.
+    /// The sequence number with which this daemon started.
     start_seq: u64,
-    /// The sequence number of the last event that was dropped from the buffer. 0 if none was dropped.
+    /// The sequence number of the last event that was dropped from the buffer. 0 if no event was dropped.
     dropped_up_to: u64,
 }
 
-/// An event, and the same event encoded as a frame. Most readers receive the frame unchanged.
+/// An event, together with its encoded frame. Most readers receive the frame unchanged.
 #[derive(Debug)]
 pub(crate) struct PublishedEvent {
     pub(crate) event: WatchEvent,
     pub(crate) frame: Bytes,
 }
 
-/// The events after a sequence number.
+/// The result of a request for all events after a sequence number.
 #[derive(Debug)]
 pub(crate) enum EventsSince {
     Events(Vec<Arc<PublishedEvent>>),
-    /// Some of these events are no longer buffered, or the sequence number is from another daemon. The reader needs a
-    /// new snapshot.
+    /// The buffer no longer contains all of these events, or the sequence number is from another daemon. The reader
+    /// needs a new snapshot.
     TooOld,
 }
 
@@ -65,9 +65,9 @@ impl EventLog {
         self.inner.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the view and publishes the resulting events in one step: no reader sees the new view without the events.
-    /// The resulting events get numbers above `after`. The numbers up to `after` belong to the transitions and task
-    /// events that caused the change.
+    /// Changes the view and publishes the resulting events in one step, so that no reader sees the new view without the
+    /// events. The resulting events get sequence numbers above `after`. The numbers up to `after` belong to the
+    /// transitions and task events that caused the change.
     pub(crate) fn publish(
         &self,
         now: Timestamp,
@@ -105,8 +105,8 @@ impl EventLog {
 }
 
 impl EventLogState {
-    /// Drops all buffered events. Advances the sequence number by the number of changes, so that every reader notices
-    /// that its copy is out of date.
+    /// Drops all buffered events. Advances the sequence number by `changes`, so that every reader notices that its copy
+    /// is out of date.
     fn discard_all(&mut self, changes: usize) {
         self.seq += changes as u64;
         self.recent = VecDeque::new();
@@ -118,7 +118,7 @@ impl EventLogState {
         self.seq
     }
 
-    /// Appends an event. If the buffer is then too large, drops the oldest events, but never the appended one.
+    /// Appends an event. If the buffer is then too large, drops the oldest events, but never the new one.
     fn push(&mut self, published: PublishedEvent) {
         self.recent_bytes += published.frame.len();
         self.recent.push_back(Arc::new(published));
@@ -140,14 +140,14 @@ impl EventLogState {
     }
 }
 
-/// A task event keeps the sequence number under which it was stored.
+/// Converts a task event. The result keeps the sequence number under which the task event was stored.
 fn task_watch_event(task_event: TaskWatchEvent) -> WatchEvent {
     let event = WatchEvent::new(WatchEventKind::Task, ListScope::Panes, task_event.event.seq, task_event.event.at);
     WatchEvent { task: Some(Box::new(task_event)), ..event }
 }
 
-/// Encodes one server-sent event. Pass true as `with_id` only if a reader that has this event also has all earlier
-/// ones. The id allows the reader to resume after this event.
+/// Encodes one server-sent event. With `with_id`, the frame contains an id from which a reader can resume. Pass true
+/// only if a reader that has this event also has all earlier ones.
 pub(crate) fn frame(event: &WatchEvent, with_id: bool) -> Bytes {
     let data = serde_json::to_string(event).unwrap_or_else(|error| unreachable!("a wire type serialises: {error}"));
     let kind = event.kind.as_str();
@@ -200,8 +200,8 @@ mod tests {
         PublishedEvent { event, frame: Bytes::from(vec![b' '; bytes]) }
     }
 
-    /// Appends `events` events of `bytes` bytes each to a new log, and returns the sequence number of the oldest one
-    /// still buffered.
+    /// Appends events to a new log: `events` events of `bytes` bytes each. Returns the sequence number of the oldest
+    /// event that is still buffered.
     fn first_buffered(events: u64, bytes: usize) -> Option<u64> {
         let log = EventLog::new(FleetView::default(), 0);
         let mut inner = log.inner.write().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! Restores the daemon's files if another program removes them while the daemon runs: directories, locks, socket,
-//! database and log.
+//! Restores the daemon's files if another program removes them while the daemon runs. The files are the directories,
+//! locks, socket, database and log.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,18 +16,19 @@ use crate::logging;
 use crate::observe::Discovery;
 use crate::store::Store;
 
-/// The component name under which the health report lists the daemon's files.
+/// The name under which the health report lists the daemon's files.
 const FILES: &str = "files";
-/// The delay before another attempt, and the interval of checks if the directories cannot be watched.
+/// The delay before another attempt to restore the files. Also the interval of checks if the directories cannot be
+/// watched.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// A program that removes a directory removes its files one after the other. The files are restored when nothing was
-/// removed for this long.
+/// The daemon restores the files once no file has been removed for this long. A program that removes a directory
+/// removes its files one after the other.
 const SETTLE_TIME: Duration = Duration::from_millis(50);
-/// The files are restored after this many times `SETTLE_TIME` at the latest, even if removals continue.
+/// The daemon restores the files after this many times `SETTLE_TIME` at the latest, even if the removals continue.
 const MAX_SETTLE_STEPS: u32 = 20;
-/// How long this daemon tries to take the locks again while another process holds one of them. Another daemon that
-/// tries to start and finds only one lock free holds this lock for a moment, and then gives up. If other processes
-/// still hold all locks after this time, this daemon stops.
+/// How long this daemon tries to take its locks again while another process holds one of them. A second daemon that
+/// tries to start may hold one lock for a moment, and gives up when the other lock is taken. If other processes still
+/// hold all locks after this time, this daemon stops.
 const LOST_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 const LOCK_RETRY: Duration = Duration::from_millis(100);
 
@@ -37,7 +38,7 @@ pub(crate) struct FileGuard {
     pub(crate) store: Arc<Store>,
     pub(crate) engine: EngineHandle,
     pub(crate) discovery: Discovery,
-    /// Makes the API server check its socket, and create the socket again if it is gone.
+    /// Tells the API server to check its socket, and to create the socket again if it is gone.
     pub(crate) check_socket: Arc<Notify>,
     /// Signals that another daemon has taken over the files. This daemon must then stop.
     pub(crate) taken_over: Arc<Notify>,
@@ -73,7 +74,8 @@ impl FileGuard {
         }
     }
 
-    /// Takes the locks at once if all lock files are gone, because a client that finds no socket starts another daemon.
+    /// If all lock files are gone, takes the locks again at once. A client that finds no socket starts another daemon,
+    /// which could take the locks first.
     fn keep_other_daemons_out(&self) {
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         if lock.is_gone() && self.paths.prepare().is_ok() {
@@ -102,7 +104,7 @@ impl FileGuard {
         }
     }
 
-    /// The files and directories that do not exist.
+    /// The names of the daemon's files and directories that do not exist.
     fn missing(&self) -> Vec<String> {
         let (state_dir, socket) = (&self.paths.state_dir, &self.paths.socket);
         // If a directory is missing, only the directory is listed, not the files in it.
@@ -134,7 +136,7 @@ impl FileGuard {
         timeout(RETRY_INTERVAL, is_listening).await.map_err(missing_socket)
     }
 
-    /// Takes the locks whose files were removed. If another daemon holds all of them, this daemon must stop.
+    /// Takes the locks again whose files were removed. If other processes hold all locks, this daemon must stop.
     async fn renew_lock(&self) -> Result<(), String> {
         for _ in 0..LOST_LOCK_TIMEOUT.as_millis() / LOCK_RETRY.as_millis() {
             let renewed = self.lock.lock().unwrap_or_else(PoisonError::into_inner).renew();

@@ -1,4 +1,4 @@
-//! Tells whether a path still names the file that the daemon has open.
+//! Finds out whether a path still names the file that the daemon has open.
 
 use std::fs::{self, File, Metadata};
 use std::io;

@@ -1,4 +1,4 @@
-//! Compares the fleet with the stored records and lists the writes that are needed.
+//! Compares the fleet with the stored records and lists the writes that bring the store up to date.
 
 use std::collections::HashMap;
 
@@ -15,8 +15,8 @@ pub(crate) struct FleetDiff {
 }
 
 impl FleetDiff {
-    /// The writes that store a delta. The writes that end runtimes come first, because a pane must have at most one
-    /// current runtime even in the middle of a batch.
+    /// The writes that store a change of the fleet. The writes that end runtimes come first, because a pane must have
+    /// at most one current runtime even in the middle of a batch.
     pub(crate) fn changes(&mut self, fleet: &Fleet, delta: &FleetDelta, now: Timestamp) -> Vec<StoreChange> {
         let ended = delta.runtime_changes.iter().filter_map(|life| match life {
             RuntimeChange::Ended { runtime, .. } => Some(StoreChange::EndRuntime { id: runtime.clone(), at: now }),
@@ -44,8 +44,8 @@ impl FleetDiff {
         changes
     }
 
-    /// The writes that store the whole fleet. Used after a write has failed, because the stored records are then out of
-    /// date.
+    /// The writes that store the whole fleet. Used after a write has failed, because `stored` may then differ from the
+    /// database.
     pub(crate) fn all_changes(&mut self, fleet: &Fleet, now: Timestamp) -> Vec<StoreChange> {
         self.stored.clear();
         let mut delta = FleetDelta { targets_changed: true, ..FleetDelta::default() };

@@ -26,9 +26,9 @@ pub(crate) struct DaemonLock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockState {
     Held,
-    /// Another process holds some of the locks.
+    /// Other processes hold some of the locks, but not all.
     Contended,
-    /// Another process holds all locks.
+    /// Other processes hold all locks.
     Lost,
 }
 
@@ -39,7 +39,7 @@ impl DaemonLock {
         Ok((lock.renew()? == LockState::Held).then_some(lock))
     }
 
-    /// Takes a lock again if its file was removed or replaced. Returns which locks this process then holds.
+    /// Takes each lock again whose file was removed or replaced. Returns whether this process then holds the locks.
     pub(crate) fn renew(&mut self) -> io::Result<LockState> {
         let mut held = 0;
         for path in self.paths.clone() {
@@ -54,7 +54,7 @@ impl DaemonLock {
         })
     }
 
-    /// Whether all lock files that this process held were removed or replaced.
+    /// Whether the lock files that this process held were all removed or replaced.
     pub(crate) fn is_gone(&self) -> bool {
         !self.paths.iter().any(|path| self.holds(path))
     }
@@ -63,7 +63,7 @@ impl DaemonLock {
         FileIdentity::at(path).is_some_and(|found| self.held.iter().any(|(held, _)| *held == found))
     }
 
-    /// Returns false if another process holds the lock.
+    /// Takes one lock. Returns false if another process holds it.
     fn take(&mut self, path: &Path) -> io::Result<bool> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
         match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -77,7 +77,7 @@ impl DaemonLock {
     }
 }
 
-/// The pid of the process that holds one of the locks. The kernel reports the pid; a pid file could be out of date.
+/// The pid of a process that holds one of the locks. It comes from the kernel, because a pid file could be out of date.
 pub(crate) fn holder(paths: &Paths) -> Option<u32> {
     paths.locks().iter().find_map(|path| holder_of(path))
 }

@@ -1,5 +1,5 @@
-//! Log output: stderr or a file. Names, paths and errors in the log come from other programs, so every value is
-//! sanitized.
+//! Writes the log to stderr or to a file. Names, paths and errors in the log come from other programs, so every value
+//! is sanitized.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -45,10 +45,10 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
-/// The path of the log file and the open file.
+/// The open log file and its path.
 static LOG: OnceLock<Mutex<Option<(PathBuf, File)>>> = OnceLock::new();
 
-/// Writes to the log file.
+/// A writer that appends to the log file.
 struct LogFile;
 
 impl LogFile {
@@ -82,8 +82,8 @@ pub(crate) fn reopen_if_removed() {
     }
 }
 
-/// Writes each field as `name=value`, and the message as its value alone. Control characters in a value are escaped, so
-/// the value stays on one line and cannot control a terminal. Only the name is styled with escape sequences.
+/// Writes each field as `name=value`, and the message without a name. Escapes control characters in a value, so the
+/// value stays on one line and cannot control a terminal. Only the name is styled with escape sequences.
 fn sanitized_fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
     format::debug_fn(|writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug| {
         let value = sanitize::for_terminal(&format!("{value:?}"));

@@ -1,4 +1,4 @@
-//! Named locks, granted in the order of the requests.
+//! Locks with names. Requests for the same lock get it in the order in which they asked.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Who may use a shared terminal, and the record of each use in the audit log.
+//! Decides who may use a shared terminal, and records each use in the audit log.
 
 use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::wire::ActionKind;
@@ -11,7 +11,7 @@ use super::origin::{CallerOrigin, ContainingPane};
 use super::perform::lock_name;
 use super::{Actions, RequestCaller};
 
-/// Where a shared terminal is.
+/// The location of a shared terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MirrorPlace {
     pub(crate) server: ServerKey,
@@ -25,7 +25,7 @@ pub(crate) struct MirrorActionEntry<'a> {
     pub(crate) caller: &'a RequestCaller,
     pub(crate) summary: &'static str,
     pub(crate) pane: &'a str,
-    /// The command. Stored under the same rules as typed text.
+    /// The command. The audit log stores it under the same rules as typed text.
     pub(crate) text: Option<&'a str>,
 }
 
@@ -39,8 +39,8 @@ impl Actions {
         self.recorded(ActionKind::Mirror, pane.to_owned(), caller, summary, text, action).await
     }
 
-    /// The agent behind the caller, or `None` for a person. An agent may use only the terminal that was made for its
-    /// own pane or session.
+    /// Checks that the caller may use the terminal. Returns the agent behind the caller, or `None` if the caller is a
+    /// person. An agent may use only the terminal that was made for its own pane or session.
     pub(crate) async fn mirror_user(
         &self,
         caller: &RequestCaller,
@@ -68,14 +68,14 @@ impl Actions {
             .with_hint("agtmux mirror start   (in the agent's pane: starts a shared terminal for that agent)"))
     }
 
-    /// The pane whose process tree contains the caller.
+    /// The pane in which the caller runs.
     async fn pane_of_caller(&self, caller: &RequestCaller) -> Option<ContainingPane> {
         let processes = self.0.discovery.processes();
         let ancestry = ancestors(&*processes, caller.peer?.pid?);
         self.0.engine.local_agents(ancestry.iter().map(|process| process.pid).collect()).await.pane
     }
 
-    /// Waits until no other action types into the pane.
+    /// Waits until no other action types into the pane, and keeps other actions out until the guard is dropped.
     pub(crate) async fn lock_pane(&self, server: ServerKey, pane: PaneId) -> OwnedMutexGuard<()> {
         self.0.pane_locks.take(lock_name(&PaneKey { server, pane })).await
     }

@@ -1,7 +1,7 @@
 //! Finds the agent behind a process in a shared terminal.
 //!
 //! A command of an agent runs below the shell of the terminal, not below the agent. From the first such command on,
-//! every process that the shell starts counts as started by the agent: the command may change the shell so that it acts
+//! every process that the shell starts counts as started by the agent. The command may change the shell so that it acts
 //! later, and no mark in the terminal proves that a command has ended. Without this rule, an agent could approve its
 //! own dialogs from a shared terminal.
 
@@ -25,7 +25,7 @@ pub(super) struct AgentShells(Mutex<HashMap<(u32, u64), AgentShell>>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct AgentShell {
     agent: String,
-    /// When the first command of an agent was typed.
+    /// When the first command of an agent was typed into this shell.
     since: Timestamp,
 }
 
@@ -51,14 +51,14 @@ impl AgentShells {
 }
 
 impl Actions {
-    /// Notes that all processes that the shell starts from now on count as processes of the agent that sent this
-    /// request.
+    /// Notes that an agent sent a command to this shell. Every process that the shell starts from now on counts as a
+    /// process of that agent.
     pub(crate) fn begin_mirror_exec(&self, shell: Option<(u32, u64)>, record: &MirrorExecRecord) {
         shell.into_iter().for_each(|shell| self.0.agent_shells.insert(shell, record, record.typed_at));
     }
 
-    /// Notes a request that an earlier daemon received. Requests before this one may be unknown, so all processes of
-    /// the shell count as processes of the agent.
+    /// Notes a command that an agent sent to an earlier daemon. This daemon may not know of commands that agents sent
+    /// even earlier, so all processes of the shell count as processes of the agent.
     pub(crate) fn remember_mirror_exec(&self, shell: Option<(u32, u64)>, record: &MirrorExecRecord) {
         shell.into_iter().for_each(|shell| self.0.agent_shells.insert(shell, record, Timestamp::MIN));
     }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::actions::ancestry::test_process;
 
-    /// Processes that started at these seconds.
+    /// A process table that contains the start time of each process, in seconds.
     struct Started(HashMap<u32, u64>);
 
     impl ProcessTable for Started {

@@ -82,7 +82,7 @@ struct ActionsInner {
     visited_panes: VisitedPanes,
     sender_chains: SenderChains,
     agent_shells: AgentShells,
-    /// The directory of the run files of tasks. The run files of a task name the agent that started the task.
+    /// The directory with the run files of tasks. These files say which agent started a task.
     tasks_dir: PathBuf,
 }
 
@@ -112,7 +112,7 @@ impl Actions {
         }))
     }
 
-    /// The sum of all steps of the daemon's clock. The clock makes a step when the wall clock is set.
+    /// By how much the wall clock was set forward or back in total since the daemon started.
     pub(crate) fn clock_steps(&self) -> SignedDuration {
         self.0.clock.total_step()
     }

@@ -22,7 +22,7 @@ pub(super) enum CallerOrigin {
     /// No agent started the caller.
     NotAgent,
     Agent(String),
-    /// An agent may have started the caller.
+    /// An agent may have started the caller, but agtmux cannot be sure.
     Unknown(UnknownOrigin),
 }
 
@@ -115,8 +115,8 @@ impl Actions {
         self.origin_by_age(processes, &ancestry).await
     }
 
-    /// The origin of a process without an agent among its ancestors. An agent can start such a process with the help of
-    /// tmux, or as an orphan.
+    /// Decides the origin of a process that has no agent among its ancestors. An agent may have started the process all
+    /// the same: through tmux, or as an orphan.
     async fn origin_by_age(&self, processes: &dyn ProcessTable, ancestry: &[ProcessInfo]) -> CallerOrigin {
         let pids: Vec<u32> = ancestry.iter().map(|process| process.pid).collect();
         let agents = self.0.engine.local_agents(pids).await;
@@ -126,7 +126,7 @@ impl Actions {
         }
     }
 
-    /// The origin of a process that a tmux server started. `first` is the child of the server.
+    /// The origin of a process below a tmux server. `first` is the ancestor that the server itself started.
     async fn origin_in_server(
         &self,
         processes: &dyn ProcessTable,
@@ -143,7 +143,8 @@ impl Actions {
         }
     }
 
-    /// The origin of a process outside every tmux server. `chain` ends with the process that has no known parent.
+    /// The origin of a process outside every tmux server. `chain` contains the process and its ancestors. The last
+    /// process in the chain has no known parent.
     pub(super) async fn origin_outside_tmux(
         &self,
         processes: &dyn ProcessTable,
@@ -166,7 +167,7 @@ impl Actions {
         }
     }
 
-    /// Whether an agent ran when this process was started, so that the agent may have started it.
+    /// Whether an agent already ran when this process started. In that case the agent may have started the process.
     pub(super) async fn started_while_an_agent_ran(
         &self,
         processes: &dyn ProcessTable,
@@ -184,16 +185,16 @@ impl Actions {
     }
 }
 
-/// Whether the chain contains a process of another user, as the chain of a login does. On a system that does not report
-/// users, the chain cannot be judged, so the result is true, too.
+/// Whether a process in the chain belongs to another user, for example to root in the chain of a login. Also true on a
+/// system that does not report the users of processes, because the answer is unknown there.
 fn is_below_other_user(processes: &dyn ProcessTable, chain: &[ProcessInfo]) -> bool {
     let own = rustix::process::geteuid().as_raw();
     !processes.reports_details() || chain.iter().any(|process| processes.uid(process.pid).is_some_and(|uid| uid != own))
 }
 
 /// Whether the parent of this process belongs to another user. An agent cannot start a process as the child of another
-/// user's process. An example is the process that sshd runs for a login: this process has changed its user, so agtmux
-/// cannot inspect it.
+/// user's process. A login is an example: agtmux cannot inspect the process that sshd runs for the login, because that
+/// process has changed its user.
 fn is_started_by_other_user(processes: &dyn ProcessTable, process: &ProcessInfo) -> bool {
     process.ppid > 1 && processes.uid(process.ppid).is_some_and(|uid| uid != rustix::process::geteuid().as_raw())
 }

@@ -21,7 +21,7 @@ use super::{ActionPane, Actions, RequestCaller, guards, tmux_error};
 use crate::engine::LocatedPane;
 use crate::remote;
 
-/// The most lines that one request may read.
+/// The most lines of a pane that one request may read.
 const MAX_LINES: u32 = 10_000;
 
 impl Actions {
@@ -55,15 +55,14 @@ impl Actions {
         Ok(sanitized_if_remote(done, &action))
     }
 
-    /// Whether this caller has already read this pane. The first read is in the audit log, and later reads are not
-    /// recorded.
+    /// Whether this caller has read this pane before. The audit log contains only the first read.
     async fn is_follower(&self, action: &OutputAction, caller: &RequestCaller) -> bool {
         let Ok(located) = self.locate(&action.guards.r#ref).await else { return false };
         let key = &located.key;
         self.0.followers.contains(caller, key.server.target.as_str(), key.server.server.as_str(), &key.pane.to_string())
     }
 
-    /// Reads the pane again for a follower. This is not a new action and is not recorded.
+    /// Reads the pane again for a caller that has read it before. The audit log does not record this read.
     async fn view_again(&self, action: &OutputAction) -> ApiResult<ActionOutcome<OutputReport>> {
         let (located, snapshot) = self.look(&action.guards, SignedDuration::ZERO).await?;
         let report = match self.action_target(located, action.guards.force_stale)? {
@@ -85,7 +84,7 @@ impl Actions {
         Ok(done)
     }
 
-    /// Whether the pane exists and the agent's process runs in it.
+    /// Checks whether the pane exists and whether the agent's process runs in it.
     pub(crate) async fn check_health(&self, guards: &ActionGuards) -> ApiResult<PaneHealth> {
         let located = self.locate(&guards.r#ref).await?;
         if let Some(link) = self.remote_link(&located)? {
@@ -124,7 +123,8 @@ fn pane_health(located: &LocatedPane, gone: Option<String>, running: bool) -> Pa
     }
 }
 
-/// Returns why a pane is unavailable. Fails if a remote host does not answer, because the pane may still exist.
+/// Turns the error of a check into the reason why the pane is unavailable. Fails if a remote host does not answer,
+/// because the pane may still exist.
 fn unavailable_reason(error: ApiError, pane: &ActionPane<'_>) -> ApiResult<String> {
     match error.code {
         ErrorCode::RuntimeStale | ErrorCode::PaneNotFound => {
@@ -185,7 +185,7 @@ async fn capture_output(pane: &ActionPane<'_>, lines: Option<u32>, ansi: bool) -
 }
 
 /// The colour sequences that are still active at the end of this text. tmux emits a sequence only where a colour
-/// changes. If this text is left out, the text after it must begin with these sequences.
+/// changes. If agtmux cuts this text off, the text after it must therefore begin with these sequences.
 fn active_colours(coloured: &str) -> String {
     let since = coloured.rfind("\u{1b}[0m").map_or(coloured, |at| &coloured[at..]);
     let attribute = |rest: &str| rest.find('m').map(|end| format!("\u{1b}[{}", &rest[..=end]));

@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::RequestCaller;
 
-/// When there are this many followers, all of them are forgotten. The next read of each follower is then recorded in
-/// the audit log again.
+/// When this many followers are stored, the daemon forgets all of them. The audit log then records the next read of
+/// each follower again.
 const MAX_FOLLOWERS: usize = 4096;
 
 type FollowerKey = (Option<u32>, &'static str, String);

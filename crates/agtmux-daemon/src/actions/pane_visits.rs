@@ -12,11 +12,11 @@ use super::ancestry::{agent_among, ancestors, own_chain, try_ancestors};
 use super::origin::{CallerOrigin, ContainingPane};
 use super::{Actions, RequestCaller};
 
-/// The first processes of the panes that a person has used, each with its start time.
+/// The panes that a person has used, each identified by the pid and the start time of its first process.
 #[derive(Debug, Default)]
 pub(super) struct VisitedPanes(Mutex<HashSet<(u32, u64)>>);
 
-/// When more panes than this are remembered, all are forgotten.
+/// When more panes than this are stored, the daemon forgets all of them.
 const MAX_VISITED: usize = 10_000;
 
 impl VisitedPanes {
@@ -34,8 +34,8 @@ impl VisitedPanes {
 }
 
 impl Actions {
-    /// Remembers the caller's pane if a person uses it. Commands such as `agtmux wait` trigger this check while the
-    /// person still looks at the pane. When a later command in the pane acts, the pane may be hidden.
+    /// Remembers the caller's pane if a person has used it. Commands such as `agtmux wait` call this while the person
+    /// still looks at the pane. The pane may be hidden when a later command in it sends an action.
     pub(crate) async fn note_visit(&self, caller: &RequestCaller) {
         if self.config().actions.allow_from_agents || self.config().actions.allow_from_unknown {
             return;
@@ -52,7 +52,7 @@ impl Actions {
         }
     }
 
-    /// Whether a person has used the pane with this first process since the process started.
+    /// Whether a person has used this pane since `first`, the first process of the pane, started.
     pub(super) async fn is_visited(
         &self,
         processes: &dyn ProcessTable,
@@ -75,8 +75,8 @@ impl Actions {
         false
     }
 
-    /// Whether a person, not an agent, attached this client. If the client itself runs in a tmux pane, returns true
-    /// only if no agent can have made that pane, or if a person has used that pane.
+    /// Whether a person attached this client, and not an agent. A client that itself runs in a tmux pane counts only if
+    /// no agent can have made that pane, or if a person has used that pane.
     async fn is_client_of_a_person(&self, processes: &dyn ProcessTable, client: &TmuxClient) -> bool {
         let Ok(ancestry) = try_ancestors(processes, client.pid) else { return false };
         if agent_among(&self.0.discovery.registry(), &ancestry).is_some() {
@@ -93,9 +93,9 @@ impl Actions {
     }
 }
 
-/// Whether keys of this client went to the pane after `started`. tmux counts whole seconds, so a key press within the
-/// second of the start does not count. A client in control mode shows all panes of its session, so it counts for each
-/// of them without a key press.
+/// Whether this client shows the pane, and a key was pressed in the client after `started`. tmux counts whole seconds,
+/// so a key press in the same second does not count. A client in control mode shows all panes of its session, and needs
+/// no key press.
 fn is_used_in(client: &TmuxClient, pane: &ContainingPane, started: u64) -> bool {
     match client.control_mode {
         true => pane.sessions.iter().any(|session| session.0 == client.session),

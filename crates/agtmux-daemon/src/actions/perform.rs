@@ -28,13 +28,13 @@ pub(super) struct ActionRequest<'a> {
     pub(super) kind: ActionKind,
     pub(super) guards: &'a ActionGuards,
     pub(super) caller: RequestCaller,
-    /// A short description for the audit log.
+    /// A short description of the action for the audit log.
     pub(super) summary: Option<String>,
     pub(super) text: Option<&'a str>,
-    /// The serialized request. If two requests have the same `request_ref` but different contents, the second one is
-    /// refused.
+    /// The serialized request. A request is refused if an earlier one had the same `request_ref` but different
+    /// contents.
     pub(super) content: String,
-    /// Whether the action waits until no other action types into the pane.
+    /// Whether the action must wait until no other action types into the pane.
     pub(super) locks_pane: bool,
     /// The request to relay if the pane is on a host with its own agtmux.
     pub(super) relayed: HubRequest,
@@ -56,11 +56,11 @@ impl<'a> ActionRequest<'a> {
     }
 }
 
-/// The most bytes of a reference that the audit log stores.
+/// The audit log stores at most this many bytes of the reference that a request uses for its pane.
 const MAX_REF_BYTES: usize = 512;
 
-/// How long a request waits for its locks in total. After this time the request fails and the action does not run,
-/// because most callers have given up by then.
+/// How long a request waits in total until earlier actions on the pane, and earlier requests with the same
+/// `request_ref`, have ended. After this time the request fails, because most callers have given up by then.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn pane_busy() -> ApiError {
@@ -75,7 +75,7 @@ fn request_still_running(name: &str) -> ApiError {
 }
 
 impl Actions {
-    /// Runs the action once if its guards hold, and records the result.
+    /// Runs the action once if its guards hold, and records the result in the audit log.
     pub(super) async fn perform<T: Serialize + DeserializeOwned>(
         &self,
         request: ActionRequest<'_>,
@@ -133,8 +133,8 @@ impl Actions {
         Ok((snapshot, done?))
     }
 
-    /// Relays the action to the daemon of the pane's host. If the action submits a text, tells the engine beforehand:
-    /// that daemon also reports the submission, but the report may arrive after the reply.
+    /// Relays the action to the daemon on the pane's host. If the action submits a text, this function first tells the
+    /// local engine. The other daemon also reports the submission, but its report may arrive after the reply.
     async fn relay<T: DeserializeOwned>(&self, remote: &RemotePane, action: &HubRequest) -> ApiResult<T> {
         let agent = remote.located.agent.as_ref().filter(|_| action.submits_text());
         let Some(runtime) = agent.map(|agent| agent.runtime.id.clone()) else {
@@ -149,7 +149,7 @@ impl Actions {
         done
     }
 
-    /// Rejects an invalid request and records the rejection.
+    /// Rejects an invalid request and records the rejection in the audit log.
     pub(super) async fn reject(&self, request: ActionRequest<'_>, error: ApiError) -> ApiError {
         let refused: ApiResult<ActionOutcome<()>> = Err(error.clone());
         self.finish(self.record_of(&request), &request, refused).await.err().unwrap_or(error)
@@ -204,7 +204,8 @@ impl Actions {
         }
     }
 
-    /// Runs all checks and records that the action begins. The returned lock is held while the action runs.
+    /// Runs all checks and records that the action begins. The caller must keep the returned lock until the action has
+    /// ended.
     async fn prepare(
         &self,
         turn_by: tokio::time::Instant,
@@ -278,7 +279,8 @@ impl Actions {
         Ok(shown)
     }
 
-    /// Locates a pane and checks the guards, for a request that only reads the pane. Also takes a snapshot of the pane.
+    /// Locates a pane and checks the guards, for a request that does not change the pane. Returns the pane and a
+    /// snapshot of it.
     pub(super) async fn look(
         &self,
         guards: &ActionGuards,

@@ -23,8 +23,8 @@ pub(super) struct ActionSnapshots(Mutex<HashMap<String, StoredSnapshot>>);
 #[derive(Debug, Clone)]
 struct StoredSnapshot {
     row: SnapshotRow,
-    /// An action has already used this snapshot as a guard. The snapshot is out of date, because that action may have
-    /// changed the pane.
+    /// An action has already used this snapshot as a guard. That action may have changed the pane, so the snapshot is
+    /// out of date.
     used: bool,
 }
 
@@ -41,8 +41,8 @@ impl ActionSnapshots {
         stored.insert(row.snapshot_id.clone(), StoredSnapshot { row, used: false });
     }
 
-    /// Marks the snapshot as used. The next action needs a new snapshot, because the caller has not seen the state
-    /// after this action.
+    /// Marks the snapshot as used. The next action needs a new snapshot, because the caller has not seen what the pane
+    /// shows after this action.
     pub(super) fn mark_used(&self, guards: &ActionGuards) {
         let mut stored = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(stored) = guards.snapshot_id.as_ref().and_then(|id| stored.get_mut(id)) {

@@ -1,4 +1,4 @@
-//! Records task commands in the audit log. Records the start of a command first, and its result when it ends.
+//! Records task commands in the audit log: first the start of a command, later its result.
 
 use agtmux_api::error::ApiResult;
 use agtmux_api::wire::{ActionGuards, ActionKind};
@@ -11,12 +11,12 @@ pub(crate) struct TaskActionEntry<'a> {
     pub(crate) summary: &'static str,
     pub(crate) session: &'a str,
     pub(crate) task: Option<&'a str>,
-    /// The command line of the task. Stored under the same rules as typed text.
+    /// The command line of the task. The audit log stores it under the same rules as typed text.
     pub(crate) text: Option<&'a str>,
 }
 
 impl Actions {
-    /// Like [`Self::audited`], but refuses callers that are agents unless `actions.allow_from_agents` is set.
+    /// Like [`Self::audited`], but refuses a caller that is an agent, unless `actions.allow_from_agents` is set.
     pub(crate) async fn audited_unless_agent<T>(
         &self,
         entry: TaskActionEntry<'_>,

@@ -20,7 +20,8 @@ use crate::store::tasks;
 /// The subcommand of agtmux with which the wrapper process of each task is started.
 const WRAPPER_COMMAND: &[u8] = b"task-exec";
 
-/// How many times the store is asked for a run that it does not know yet, and the pause between two attempts.
+/// The store may not know a new run yet. The first value is how many times to ask the store, the second is the pause
+/// between two attempts.
 const REGISTRATION_CHECKS: u32 = 40;
 const REGISTRATION_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -42,8 +43,8 @@ impl Actions {
         found.reduce(|one, other| if matches!(one, CallerOrigin::Agent(_)) { one } else { other })
     }
 
-    /// The origin of the task that this process runs, if the process is the wrapper of a task. A process of the task
-    /// can remove variables from its environment, but it stays below the wrapper.
+    /// If this process is the wrapper of a task, returns the origin of that task. A process of the task can change its
+    /// environment, but cannot choose its ancestors.
     pub(super) fn origin_of_wrapper(&self, process: &ProcessInfo) -> Option<CallerOrigin> {
         let files = self.files_of_wrapper(process)?;
         match files.read_kept_spec().or_else(|_| files.read_spec()) {
@@ -52,7 +53,7 @@ impl Actions {
         }
     }
 
-    /// The files of the run whose wrapper this process is.
+    /// The run files of the task whose wrapper is this process.
     fn files_of_wrapper(&self, process: &ProcessInfo) -> Option<RunFiles> {
         let spec = match process.argv.as_slice() {
             [_, command, spec] if command == WRAPPER_COMMAND => Path::new(OsStr::from_bytes(spec)),
@@ -62,8 +63,8 @@ impl Actions {
         Some(RunFiles::in_dir(&self.0.tasks_dir, run)).filter(|files| same_file(files.spec(), spec))
     }
 
-    /// Whether this process is the wrapper of a task that no agent started. The store must know the process, because an
-    /// agent can start a wrapper with the files of any task.
+    /// Whether this process is the wrapper of a task that no agent started. The process must be the one in the store,
+    /// because an agent can start another wrapper with the files of any task.
     pub(super) async fn is_task_of_a_person(&self, process: &ProcessInfo) -> bool {
         let Some(files) = self.files_of_wrapper(process) else { return false };
         let Some(spec) = files.read_kept_spec().or_else(|_| files.read_spec()).ok() else { return false };

@@ -1,10 +1,10 @@
-//! The panes in which agents were last seen.
+//! The panes in which the bridge last saw agents.
 
 use std::collections::BTreeMap;
 
 use agtmux_api::wire::{PaneIdentity, PaneItem};
 
-/// The identity of a pane, and the new item of that pane. The item is `None` if the pane is gone.
+/// The identity of a pane that has changed, and its new item. The item is `None` if the pane is gone.
 pub(super) type PaneChange = (PaneIdentity, Option<PaneItem>);
 
 /// The panes of agents whose native session is known. A native session can be open in several panes, and a pane can be
@@ -30,7 +30,7 @@ impl AgentPanes {
         self.0.values().find(|pane| pane.agent_id.as_deref() == Some(agent_id))
     }
 
-    /// Whether one of the stored panes still has this agent in this runtime.
+    /// Whether this agent is in one of the stored panes, with this runtime.
     pub(super) fn is_in_runtime(&self, agent_id: &str, runtime_id: &str) -> bool {
         let is = |pane: &PaneItem| {
             pane.agent_id.as_deref() == Some(agent_id) && pane.runtime_id.as_deref() == Some(runtime_id)
@@ -38,8 +38,8 @@ impl AgentPanes {
         self.0.values().any(is)
     }
 
-    /// The changes that turn the stored panes into `now`: first the stored panes that are not in `now`, as removed,
-    /// then every pane of `now`.
+    /// The changes that turn the stored panes into `now`. Stored panes that are not in `now` come first, as gone panes;
+    /// every pane of `now` follows.
     pub(super) fn changes_to(&self, now: Vec<PaneItem>) -> Vec<PaneChange> {
         let removed = self.0.keys().filter(|identity| !now.iter().any(|pane| pane.identity == **identity)).cloned();
         let removed: Vec<PaneChange> = removed.map(|identity| (identity, None)).collect();

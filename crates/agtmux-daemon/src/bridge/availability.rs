@@ -72,8 +72,8 @@ async fn check_one(bridge: Bridge, agent_id: String, runtime_id: String) {
 }
 
 impl Bridge {
-    /// The time since the last full check. If that check is too old, this call also starts a new check in the
-    /// background, and does not wait for it.
+    /// The time since the last check of all agents. If that check is too old, this call also starts a new check in the
+    /// background, and does not wait for the result.
     pub(crate) fn since_last_check(&self) -> Option<Duration> {
         let ago = self.last_full_check().map(|at| at.elapsed());
         if ago.is_none_or(|ago| ago >= self.0.actions.health_check_interval()) {
@@ -92,8 +92,8 @@ impl Bridge {
         self.0.last_full_check.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Called before a reader subscribes. If there is no reader yet, requests a check of every agent: agents are
-    /// checked at an interval only while there are readers, so the known results may be old.
+    /// Called before a reader subscribes. The daemon checks agents at an interval only while there are readers, so the
+    /// first reader could get old results. For the first reader, this call requests a check of every agent.
     pub(crate) fn on_reader_joining(&self) {
         if self.0.ring.has_readers() {
             return;
@@ -102,7 +102,7 @@ impl Bridge {
         self.0.check_requested.notify_one();
     }
 
-    /// Whether the pane exists and the agent's process runs in it.
+    /// Whether the pane of this runtime exists and the agent's process runs in it.
     pub(crate) async fn is_available(&self, runtime_id: &str) -> bool {
         let guards = ActionGuards { r#ref: format!("runtime:{runtime_id}"), ..ActionGuards::default() };
         self.0.actions.check_health(&guards).await.is_ok_and(|health| health.available && health.running)

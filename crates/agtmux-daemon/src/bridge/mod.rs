@@ -1,5 +1,5 @@
 //! The event stream for tmux-bridge dashboards. Its events report sessions, states, turns and availability, and use the
-//! names of the tmux-bridge document. The bridge only translates states and decides none of them.
+//! names from the tmux-bridge document. The bridge translates the states of the engine and decides no state itself.
 
 mod agent_panes;
 mod availability;
@@ -40,7 +40,7 @@ struct Inner {
     clock: Clock,
     ring: EventRing,
     tracked: Mutex<TrackedAgents>,
-    /// Makes the checker look at the agents with `needs_check` at once, before the next interval.
+    /// Wakes the availability check before its next interval. The check then looks at the agents with `needs_check`.
     check_requested: Notify,
     /// When the last check of all agents started.
     last_full_check: Mutex<Option<Instant>>,
@@ -51,7 +51,7 @@ struct Inner {
 #[derive(Debug, Default)]
 struct TrackedAgents {
     agents: HashMap<String, TrackedAgent>,
-    /// For each agent that reported the end of its session, the runtime in which the session ended.
+    /// The runtime in which each agent ended its session, for the agents that reported the end.
     ended: HashMap<String, String>,
 }
 
@@ -60,22 +60,22 @@ struct TrackedAgents {
 struct TrackedAgent {
     runtime_id: String,
     state: Option<State>,
-    /// The state name that was published last. When an agent at rest gets a prompt, the name becomes `COMMANDED`, until
-    /// the agent's state changes.
+    /// The last published state name. When an agent at rest gets a prompt, the name becomes `COMMANDED` until the
+    /// agent's state changes.
     published_state: Option<&'static str>,
     available: Option<bool>,
-    /// Whether the availability must be checked as soon as possible.
+    /// Whether the availability of the agent must be checked as soon as possible.
     needs_check: bool,
-    /// The agent existed before the bridge started, so its first check result is not published.
+    /// Whether the agent existed before the bridge started. The first check result of such an agent is not published.
     existed_at_start: bool,
-    /// The turn that the next state change belongs to.
+    /// The id of the turn that the next state change belongs to.
     turn_id: Option<String>,
-    /// Held while a caller answers the agent.
+    /// A caller holds this lock while it answers the agent's dialog.
     answer_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Bridge {
-    /// Starts the bridge. Agents that already run are tracked, but not published as new sessions.
+    /// Starts the bridge. The bridge tracks agents that already run, but does not publish them as new sessions.
     pub(crate) fn start(
         event_log: Arc<EventLog>,
         engine: EngineHandle,
@@ -123,8 +123,8 @@ impl Bridge {
         panes(&log).filter(|pane| pane.agent_id.as_deref() == Some(agent_id)).collect()
     }
 
-    /// Waits until no other caller is answering the agent, and keeps other callers from answering until the guard is
-    /// dropped. The next state change can therefore be attributed to this caller's answer.
+    /// Locks the answers to this agent: no other caller can answer it until the guard is dropped. The bridge can
+    /// therefore attribute the next state change to this caller's answer.
     pub(crate) async fn lock_answers(&self, agent_id: &str) -> Option<OwnedMutexGuard<()>> {
         let answer_lock = self.tracked().agents.get(agent_id)?.answer_lock.clone();
         Some(answer_lock.lock_owned().await)

@@ -1,4 +1,4 @@
-//! The most recent bridge events, kept so that readers can resume.
+//! A buffer of the most recent bridge events, from which readers can resume.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -9,10 +9,10 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tokio::sync::watch;
 
-/// The most events and the most bytes in the buffer. A reader that lags catches up from this buffer.
+/// The most events and the most bytes in the buffer. A reader that falls behind catches up from this buffer.
 const MAX_EVENTS: usize = 4096;
 const MAX_BYTES: usize = 8 << 20;
-/// The most events per read. For a stalled reader, at most this many events are kept in memory.
+/// The most events that one read returns. This limits how much memory a reader that has stalled can occupy.
 const MAX_PER_READ: usize = 256;
 
 named_enum!(
@@ -38,8 +38,8 @@ pub(crate) struct BridgeEvent {
 pub(crate) struct EventRing {
     state: RwLock<RingState>,
     latest: watch::Sender<u64>,
-    /// Always has the same value as `latest`. The subscribers of `latest` count as readers of the bridge, the
-    /// subscribers of this channel do not.
+    /// Always has the same value as `latest`. A subscriber of `latest` counts as a reader of the bridge; a subscriber
+    /// of this channel does not.
     silent_latest: watch::Sender<u64>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct EventRing {
 struct RingState {
     events: VecDeque<Arc<BridgeEvent>>,
     bytes: usize,
-    /// Every event after this id is still in the buffer.
+    /// The buffer contains every event with a larger id than this.
     complete_from: u64,
     last: u64,
 }
@@ -82,7 +82,8 @@ impl EventRing {
         self.silent_latest.send_replace(id);
     }
 
-    /// Drops all buffered events, so that every reader starts over. Called when the bridge has missed prompts.
+    /// Drops all buffered events, so that every reader must start again from the current state. Called when the bridge
+    /// has missed prompts.
     pub(super) fn discard_all(&self) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         state.last += 1;
@@ -92,8 +93,8 @@ impl EventRing {
         self.notify(last);
     }
 
-    /// The events after this id, at most `MAX_PER_READ`. `None` if some of them were dropped, or if the id is larger
-    /// than the newest id.
+    /// The events with larger ids than `id`, at most `MAX_PER_READ`. `None` if some of these events were dropped, or if
+    /// `id` is larger than the newest id.
     pub(crate) fn since(&self, id: u64) -> Option<Vec<Arc<BridgeEvent>>> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         if id < state.complete_from || id > state.last {
@@ -111,7 +112,7 @@ impl EventRing {
         self.latest.subscribe()
     }
 
-    /// Returns a receiver that wakes on every event. It does not count as a reader.
+    /// Returns a receiver that wakes on every event. The receiver does not count as a reader of the bridge.
     pub(crate) fn subscribe_silently(&self) -> watch::Receiver<u64> {
         self.silent_latest.subscribe()
     }

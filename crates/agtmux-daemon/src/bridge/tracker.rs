@@ -1,4 +1,4 @@
-//! Converts changes of the view to bridge events.
+//! Converts changes of the published view to bridge events.
 
 use std::collections::hash_map::Entry;
 
@@ -69,8 +69,8 @@ fn tracked_agent(pane: &PaneItem) -> Option<TrackedAgent> {
     })
 }
 
-/// Returns the current sequence number and the pane changes since `seq`. If the event log has dropped some of the
-/// events, finds the changes by comparing all panes with `agent_panes`.
+/// Returns the current sequence number and the pane changes since `seq`. If the event log no longer has all events
+/// since `seq`, compares all panes with `agent_panes` instead.
 fn changes_since(bridge: &Bridge, seq: u64, agent_panes: &AgentPanes) -> (u64, Vec<PaneChange>) {
     let log = bridge.0.event_log.read();
     let changes = match log.since(seq) {
@@ -89,8 +89,8 @@ fn changes_since(bridge: &Bridge, seq: u64, agent_panes: &AgentPanes) -> (u64, V
     (log.seq(), changes)
 }
 
-/// First applies all changes, then decides which agents are gone, because an agent that moves to another pane leaves
-/// the old pane before it appears in the new one.
+/// Applies all changes before it decides which agents are gone. An agent that moves to another pane leaves the old pane
+/// before it appears in the new one.
 async fn apply_changes(bridge: &Bridge, agent_panes: &mut AgentPanes, changes: Vec<PaneChange>) {
     let mut left = Vec::new();
     for (identity, pane) in changes {
@@ -164,7 +164,7 @@ fn on_state_change(bridge: &Bridge, agent_id: &str, pane: &PaneItem, now: Tracke
     }
 }
 
-/// Does nothing if the agent is already tracked.
+/// Starts to track an agent, unless the bridge already tracks it.
 pub(super) fn start_tracking(bridge: &Bridge, tracked: &mut TrackedAgents, agent_id: &str, pane: &PaneItem) {
     let (Some(now), Entry::Vacant(entry)) = (tracked_agent(pane), tracked.agents.entry(agent_id.to_owned())) else {
         return;
@@ -179,8 +179,8 @@ pub(super) fn start_tracking(bridge: &Bridge, tracked: &mut TrackedAgents, agent
     bridge.0.check_requested.notify_one();
 }
 
-/// Publishes the running state of an agent that completes after an answer, if that state was not published. The agent
-/// may complete before the daemon sees it run.
+/// Publishes a running state that the daemon did not see: after an answer, an agent may complete so quickly that it
+/// never appears as running.
 fn publish_skipped_running(bridge: &Bridge, agent_id: &str) {
     let (Some(waiting), processing) = (bridge_state(State::WaitingInput), bridge_state(State::Running)) else { return };
     let mut tracked = bridge.tracked();

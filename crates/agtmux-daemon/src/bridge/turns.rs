@@ -48,15 +48,15 @@ impl Bridge {
         turn_id
     }
 
-    /// Announces a turn before its text is typed. The agent's next state change carries the id of the turn, even if the
-    /// state changes before agtmux has verified that the agent received the text.
+    /// Announces a turn before its text is typed. The agent's next state change then carries the id of this turn, even
+    /// if the state changes before agtmux has verified that the agent received the text.
     pub(crate) fn expect_turn(&self, agent_id: &str, turn_id: &str) {
         if let Some(agent) = self.tracked().agents.get_mut(agent_id) {
             agent.turn_id = Some(turn_id.to_owned());
         }
     }
 
-    /// Cancels an announced turn that was not delivered.
+    /// Withdraws an announced turn whose text did not reach the agent.
     pub(crate) fn cancel_turn(&self, agent_id: &str, turn_id: &str) {
         if let Some(agent) = self.tracked().agents.get_mut(agent_id) {
             agent.turn_id.take_if(|expected| expected == turn_id);

@@ -1,4 +1,4 @@
-//! Where the clock gets its time from.
+//! The system clocks from which the daemon's clock takes its time.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,8 +10,8 @@ use rustix::time::{ClockId, clock_gettime};
 /// this number. The daemon reads the file again and again, so a test can set the clock while the daemon runs.
 const TEST_CLOCK_VARIABLE: &str = "AGTMUX_TEST_CLOCK_FILE";
 
-/// The clock that counts from the boot. On Linux, `Boottime` also counts the time that the machine sleeps, and
-/// `Monotonic` does not.
+/// The system clock that counts the time since the boot. On Linux, `Boottime` includes the time during which the
+/// machine sleeps, and `Monotonic` does not.
 #[cfg(target_os = "linux")]
 const BOOT_CLOCK: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]

@@ -26,11 +26,11 @@ use crate::store::{EventRow, StoreChange};
 const SCREEN_TTL: SignedDuration = SignedDuration::from_secs(3);
 const TITLE_TTL: SignedDuration = SignedDuration::ZERO;
 
-/// What the adapters remember about each runtime between events.
+/// The data that adapters keep about each runtime from one event to the next.
 #[derive(Debug, Default)]
 pub(super) struct AdapterMemories {
     memories: BTreeMap<RuntimeId, AdapterMemory>,
-    /// When to call the adapter of a runtime even if no evidence arrives.
+    /// The times at which to call the adapters of runtimes even if no evidence arrives.
     deadlines: BTreeMap<RuntimeId, Timestamp>,
 }
 
@@ -58,13 +58,13 @@ impl AdapterMemories {
         self.deadlines.values().min().copied()
     }
 
-    /// Moves all times by this much, because the clock of this machine was set. Returns the changed memories.
+    /// Moves all times by `by`, because the clock of this machine was set. Returns the memories that have changed.
     pub(super) fn shift_clock(&mut self, by: SignedDuration, now: Timestamp) -> Vec<(RuntimeId, AdapterMemory)> {
         self.change_times(|memory| memory.shift_clock(by, now))
     }
 
-    /// Holds observations longer by this much, because the machine slept and no agent could report meanwhile. Returns
-    /// the changed memories.
+    /// Adds `by` to the time for which observations are held back, because the machine slept and no agent could report
+    /// meanwhile. Returns the memories that have changed.
     pub(super) fn skip_time(&mut self, by: SignedDuration) -> Vec<(RuntimeId, AdapterMemory)> {
         self.change_times(|memory| memory.skip_time(by))
     }
@@ -104,8 +104,8 @@ pub(crate) struct FileEvidence {
     pub(crate) pane: PaneKey,
     pub(crate) process: ProcessRef,
     pub(crate) entries: Vec<FileEntry>,
-    /// The entries come from a log, not from a status file. A log may be read again, so the same entry may arrive
-    /// twice.
+    /// Whether the entries come from a log and not from a status file. A log may be read again, so the same entry may
+    /// arrive twice.
     pub(crate) from_log: bool,
 }
 
@@ -120,7 +120,7 @@ pub(crate) struct FileEntry {
 pub(crate) const AGENT_STARTED: &str = "agent-started";
 
 impl Engine {
-    /// Whether an agent has this name. Agents whose process is one of `own` do not count.
+    /// Whether an agent already has this name. Agents whose process is one of `own` do not count.
     pub(super) fn is_name_taken(&self, name: &str, own: &[ProcessRef]) -> bool {
         let named = self.runtime_panes.values().filter_map(|key| self.fleet.pane(key)?.runtime.as_ref());
         named.filter(|runtime| runtime.name.as_deref() == Some(name)).any(|other| !own.contains(&other.process))
@@ -163,7 +163,8 @@ impl Engine {
         }
     }
 
-    /// Turns evidence from the agent itself into observations and applies them. `order` is set only for a posted event.
+    /// Turns evidence from the agent itself into observations and applies them. `order` is `None` unless a client
+    /// posted the evidence as an event.
     fn reduce(&mut self, runtime: &RuntimeId, evidence: Evidence<'_>, order: Option<&OrderKey>, step: &mut EngineStep) {
         let Some(agent_type) = self.states.agent_type(runtime).cloned() else { return };
         let mut memory = self.memories.memories.get(runtime).cloned().unwrap_or_default();
@@ -209,10 +210,10 @@ impl Engine {
         self.states.ledger(runtime).is_some_and(|ledger| ledger.records().any(|record| is_report(&record.observation)))
     }
 
-    /// Until when a reported dialog is held back, so that it is published together with its content. Only the screen
-    /// shows that content, and an agent reports a dialog before it draws the dialog. This call makes the observer
-    /// capture the screen at once. Returns `None` if nothing is held back, for example because the pane has no
-    /// observer.
+    /// Until when to hold back an observation that reports a dialog, so that the dialog is published together with its
+    /// content. An agent reports a dialog before it draws it, and only the screen shows the content, so this call also
+    /// requests a screen capture at once. Returns `None` if the observation is not held back, for example because the
+    /// pane has no observer.
     fn dialog_hold(&self, runtime: &RuntimeId, observation: &Observation, now: Timestamp) -> Option<Timestamp> {
         let ledger = self.states.ledger(runtime)?;
         // If the agent already needs action, the report is not held back. An agent in the error state is an example:
@@ -235,7 +236,8 @@ impl Engine {
         ledger.held_until(observation.source, now).or_else(|| now.checked_add(self.settings.dialog_hold.0).ok())
     }
 
-    /// Releases a held-back dialog that its source now reports as closed, so that the history contains the dialog.
+    /// Ends the hold of a dialog that its source now reports as closed. The dialog is published, so that it appears in
+    /// the history.
     fn end_hold(&mut self, runtime: &RuntimeId, source: Source, step: &mut EngineStep) {
         if self.states.ledger(runtime).is_some_and(|ledger| ledger.held_until(source, step.now).is_some()) {
             self.resolve(ResolverInput::HoldEnded { runtime: runtime.clone() }, None, step);
@@ -349,8 +351,8 @@ impl Engine {
         }
     }
 
-    /// Asks the observer to capture the agent's pane. After an event, the screen may show more than the event, or may
-    /// show that the event is outdated.
+    /// Asks the observer to capture the agent's pane again. After an event, the screen may show more than the event
+    /// reported, or may show that the event is out of date.
     pub(super) fn request_recheck(&self, runtime: &RuntimeId) {
         if let Some(pane) = self.runtime_panes.get(runtime) {
             self.recheck_hints.request_recheck(pane);
@@ -363,7 +365,7 @@ impl Engine {
         (runtime.process == process).then(|| runtime.id.clone())
     }
 
-    /// Applies observations that adapters held back and that are due now.
+    /// Applies observations whose hold has ended.
     pub(super) fn release_held(&mut self, step: &mut EngineStep) {
         for runtime in self.memories.take_due(step.now) {
             self.reduce(&runtime, Evidence::TimePassed, None, step);
@@ -375,8 +377,8 @@ fn observed(runtime: &RuntimeId, observation: Observation) -> ResolverInput {
     ResolverInput::Observed { runtime: runtime.clone(), observation: Box::new(observation) }
 }
 
-/// The TTL of an observation by its source. An observation of source `process` has no TTL: it stays valid while the
-/// process lives.
+/// How long an observation from this source stays valid. `None` for the source `process`: its observations stay valid
+/// while the process lives.
 fn screen_source_ttl(source: Source) -> Option<SignedDuration> {
     match source {
         Source::Title => Some(TITLE_TTL),
@@ -385,7 +387,7 @@ fn screen_source_ttl(source: Source) -> Option<SignedDuration> {
     }
 }
 
-/// The order key of an observation made by this daemon.
+/// The key that puts an observation of this daemon in order with other observations.
 fn local_order_key(at: Timestamp, now: Timestamp) -> OrderKey {
     OrderKey {
         source_seq: None,

@@ -1,4 +1,5 @@
-//! Follows the clock: moves all known times when the clock is set, and skips the time that the machine slept.
+//! Adjusts the engine to the clock: moves all known times when the clock is set, and does not count the time during
+//! which the machine slept.
 
 use agtmux_core::resolver::ResolverInput;
 use agtmux_core::runtime::RuntimeId;
@@ -8,7 +9,7 @@ use super::{Engine, EngineStep};
 use crate::store::StoreChange;
 
 impl Engine {
-    /// Begins a step of the engine. Adjusts all known times to the clock before the inputs of the step are applied.
+    /// Begins to process a batch of inputs. First adjusts all known times to the clock.
     pub(super) fn begin_step(&mut self) -> EngineStep {
         let slept = self.sleep_detector.slept();
         let (now, stepped) = self.clock.now_and_step();
@@ -24,7 +25,8 @@ impl Engine {
         step
     }
 
-    /// Moves the stored times if the clock was set since they were stored. Also stores the current clock setting.
+    /// If the clock was set since the stored times were recorded, moves these times. Also stores the current clock
+    /// setting.
     pub(super) fn apply_stored_clock_step(&mut self, step: &mut EngineStep) {
         step.stores_clock = true;
         if !self.step_at_start.is_zero() {
@@ -54,8 +56,8 @@ impl Engine {
         self.publish_all_again(step);
     }
 
-    /// Publishes and stores the moved times of all agents. Also requests a new capture of their panes, because captures
-    /// already in progress have times from before the clock was set.
+    /// Publishes and stores the moved times of all agents. Also requests new captures of their panes, because captures
+    /// in progress still have times from before the clock was set.
     fn publish_all_again(&mut self, step: &mut EngineStep) {
         let runtimes: Vec<RuntimeId> = self.runtime_panes.keys().cloned().collect();
         for runtime in &runtimes {

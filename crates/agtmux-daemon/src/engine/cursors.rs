@@ -1,5 +1,5 @@
-//! Remembers the newest event of each runtime and source. An event whose number is not higher than that of an earlier
-//! event from the same source is not applied.
+//! Remembers the newest event number of each runtime and source. The engine ignores an event whose number is not higher
+//! than the number of an earlier event from the same source.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::store::SourceCursor;
 
-/// Each source has its own cursor, so that the events of one source cannot make those of another stale.
+/// The newest event of each source of each runtime. Sources have separate cursors, so that the events of one source
+/// cannot make those of another stale.
 #[derive(Debug, Default)]
 pub(super) struct SourceCursors(BTreeMap<RuntimeId, BTreeMap<Source, OrderKey>>);
 
@@ -43,7 +44,7 @@ impl SourceCursors {
         order.source_seq.is_none() || newest.source_seq.is_none()
     }
 
-    /// Moves all times by this much, because the clock of this machine was set.
+    /// Moves all times by `by`, because the clock of this machine was set.
     pub(super) fn shift_clock(&mut self, by: SignedDuration, now: Timestamp) {
         let orders = self.0.values_mut().flat_map(BTreeMap::values_mut);
         orders.flat_map(OrderKey::times_mut).for_each(|at| *at = at.checked_add(by).unwrap_or(now).min(now));

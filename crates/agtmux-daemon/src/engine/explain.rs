@@ -1,4 +1,4 @@
-//! Explains how a state was decided.
+//! Explains how the engine decided the state of an agent.
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};

@@ -1,4 +1,4 @@
-//! The end of a step: store its changes, then publish them.
+//! Ends a step of the engine: stores its changes, then publishes them.
 
 use std::sync::PoisonError;
 
@@ -9,7 +9,8 @@ use super::step::EngineStep;
 use crate::store::{StoreChange, StoreError};
 use crate::view::FleetView;
 
-/// How many extra sequence numbers each reservation in the store covers. Most steps then need no new reservation.
+/// How many sequence numbers the engine reserves in the store beyond those that it needs now. Most steps then need no
+/// new reservation.
 const SEQ_BLOCK: u64 = 10_000;
 
 impl Engine {

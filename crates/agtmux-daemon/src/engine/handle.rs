@@ -28,8 +28,8 @@ use crate::view::TargetChange;
 pub(crate) struct EngineHandle {
     pub(super) inputs: mpsc::Sender<EngineInput>,
     pub(super) submitted: broadcast::Sender<SubmittedPrompt>,
-    /// Sends the key of a task session when one of its task panes was removed or died, or when one of its other panes
-    /// changed.
+    /// Announces the key of a task session when one of its task panes was removed or died, or when another pane of the
+    /// session changed.
     pub(super) task_session_changed: broadcast::Sender<TaskSessionKey>,
     pub(super) task_sessions: Arc<TaskSessions>,
     pub(super) ingest_stats: Arc<IngestStats>,
@@ -53,7 +53,7 @@ impl EngineHandle {
         let _ = self.inputs.send(EngineInput::FileEvidence(Box::new(evidence))).await;
     }
 
-    /// Returns after the event is stored, or fails with the reason why it was rejected or not stored.
+    /// Posts an event. Returns when the event is stored, or fails with the reason why it was rejected or not stored.
     pub(crate) async fn ingest_event(&self, event: IncomingEvent) -> Result<EventReceipt, ApiError> {
         let arrived = Instant::now();
         let receipt = self.request(|reply| EngineInput::Event(Box::new(event), reply)).await;
@@ -85,19 +85,19 @@ impl EngineHandle {
         self.query(move |engine, _| engine.fleet.pane(&key)?.runtime.clone()).await.flatten()
     }
 
-    /// The agents on this host, and the tmux server and pane in which a process runs. `pids` are the process and its
-    /// ancestors.
+    /// The agents on this host, and the tmux server and pane that contain a given process. `pids` are the ids of that
+    /// process and its ancestors.
     pub(crate) async fn local_agents(&self, pids: Vec<u32>) -> LocalAgents {
         self.query(move |engine, _| engine.local_agents(&pids)).await.unwrap_or_default()
     }
 
-    /// Whether an agent has this name. Agents whose process is one of `own` do not count.
+    /// Whether an agent already has this name. Agents whose process is one of `own` do not count.
     pub(crate) async fn is_name_taken(&self, name: String, own: Vec<ProcessRef>) -> bool {
         self.query(move |engine, _| engine.is_name_taken(&name, &own)).await.unwrap_or_default()
     }
 
-    /// Tells the observer of a pane that an agent reported itself from inside the pane. Does nothing unless the event
-    /// names one pane in which no agent is known.
+    /// Tells the observer of a pane that an agent in the pane has sent an event about itself. Does nothing if the event
+    /// does not name exactly one pane, or if the pane already has a known agent.
     pub(crate) async fn report_agent(&self, origin: EventOrigin, report: AgentReport) {
         let forward = move |engine: &Engine, _| {
             if let Some(pane) = binding::pane_without_agent(&engine.fleet, &origin) {
@@ -142,7 +142,7 @@ impl EngineHandle {
         &self.task_sessions
     }
 
-    /// Subscribes to the task sessions in which a pane changed in a way that may have ended a task.
+    /// Subscribes to the keys of task sessions in which a pane changed in a way that may have ended a task.
     pub(crate) fn subscribe_task_sessions(&self) -> broadcast::Receiver<TaskSessionKey> {
         self.task_session_changed.subscribe()
     }
@@ -151,7 +151,7 @@ impl EngineHandle {
         self.request(EngineInput::Flush).await;
     }
 
-    /// Reads the engine between two inputs. `None` while the daemon shuts down.
+    /// Runs a function that reads the engine, between two inputs. Returns `None` while the daemon shuts down.
     pub(super) async fn query<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Engine, Timestamp) -> T + Send + 'static,

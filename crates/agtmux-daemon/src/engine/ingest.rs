@@ -1,4 +1,5 @@
-//! Events that clients post: bound to a runtime, deduplicated, and turned into observations.
+//! Handles events that clients post: binds each event to a runtime, drops duplicates, and turns events into
+//! observations.
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::{ApiError, ErrorCode};
@@ -25,11 +26,11 @@ pub(crate) struct IncomingEvent {
     pub(crate) source_seq: Option<u64>,
     pub(crate) event_time: Option<Timestamp>,
     pub(crate) content_hash: String,
-    /// The part of the body that the agent wrote.
+    /// The part of the request body that the agent wrote.
     pub(crate) payload: Value,
-    /// The body as it is stored.
+    /// The request body in the form in which it is stored.
     pub(crate) body: Option<String>,
-    /// The event waited in the spool until the daemon started.
+    /// Whether the event waited in the spool until the daemon started.
     pub(crate) was_spooled: bool,
     pub(crate) sender: Option<StoredSender>,
 }
@@ -131,8 +132,8 @@ impl Engine {
         }
     }
 
-    /// Binds pending events after a runtime or a turn has begun. Repeats until no event can be bound, because a bound
-    /// event may report its agent's session, which identifies the runtime of other pending events.
+    /// Binds pending events after a runtime or a turn has begun. Repeats until no more events can be bound: a bound
+    /// event may report the session of its agent, and other pending events may name that session.
     pub(super) fn bind_unbound(&mut self, step: &mut EngineStep) {
         while self.bind_unbound_once(step) {}
     }
@@ -175,7 +176,7 @@ impl Engine {
         }
     }
 
-    /// The agent that sent the event, if the event is about another agent and the settings do not allow that.
+    /// The agent that sent the event, if the event is about another agent and the settings forbid such events.
     fn other_agent_behind<'e>(&self, event: &'e EventRow, runtime: &RuntimeId) -> Option<&'e str> {
         let sender = event.sender.as_ref()?;
         let (own, agent) = (sender.own_processes.as_ref()?, sender.shown.agent.as_deref()?);
@@ -191,8 +192,8 @@ impl Engine {
         (!is_own && !is_shared()).then_some(agent)
     }
 
-    /// The payload of a pending event. Payloads are not kept in memory, so this reads it from the step or from the
-    /// store.
+    /// The payload of a pending event. Payloads are not kept in memory, so this function reads it from the current step
+    /// or from the store.
     fn stored_payload(&self, event_id: &str, step: &EngineStep) -> Value {
         let stored = || events::body_of(&self.reader, event_id).ok().flatten();
         let body = step.body_of(event_id).map(str::to_owned).or_else(stored);

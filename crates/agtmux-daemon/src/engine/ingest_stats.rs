@@ -1,4 +1,4 @@
-//! How long events take from their arrival until they are stored and published.
+//! Measures the time from the arrival of an event until it is stored and published.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The agents and tmux servers of this host. Used to find out whether the caller of an action is an agent.
+//! The agents and tmux servers of this host. Actions use them to find out whether their caller is an agent.
 
 use agtmux_core::fleet::PaneKey;
 use agtmux_core::ids::{ProcessRef, TargetName};
@@ -6,20 +6,20 @@ use agtmux_core::ids::{ProcessRef, TargetName};
 use super::Engine;
 use crate::actions::ContainingPane;
 
-/// The agents that run on this host, and the tmux server and pane that a given process runs in.
+/// The agents that run on this host, and the tmux server and the pane that contain a given process.
 #[derive(Debug, Default)]
 pub(crate) struct LocalAgents {
     pub(crate) agents: Vec<ProcessRef>,
-    /// The processes of all agents and tmux servers.
+    /// The process ids of all agents and tmux servers.
     pub(crate) pids: Vec<u32>,
-    /// The index of the tmux server in the given chain of ancestors.
+    /// The index of the nearest tmux server among the ancestors of the given process.
     pub(crate) server_at: Option<usize>,
-    /// The pane whose first process is the child of that server in the chain.
+    /// The pane that contains the given process.
     pub(crate) pane: Option<ContainingPane>,
 }
 
 impl Engine {
-    /// `pids` are a process and its ancestors, the process itself first.
+    /// `pids` are the ids of a process and its ancestors. The process itself comes first.
     pub(super) fn local_agents(&self, pids: &[u32]) -> LocalAgents {
         let mut found = LocalAgents::default();
         let target = TargetName::local();

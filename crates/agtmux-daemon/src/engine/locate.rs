@@ -13,7 +13,7 @@ use agtmux_core::runtime::{Runtime, RuntimeId, StateRecord};
 use super::{Engine, ref_error};
 use crate::submissions::Submission;
 
-/// A pane, and what is known about it at one moment.
+/// A pane and its agent, as the engine knew them at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct LocatedPane {
     pub(crate) key: PaneKey,
@@ -32,23 +32,23 @@ pub(crate) struct LocatedAgent {
     pub(crate) runtime: Runtime,
     pub(crate) record: StateRecord,
     pub(crate) dialog: Option<Dialog>,
-    /// The requests for approval that the agent itself reports.
+    /// The commands for which the agent itself has reported that it asks for approval.
     pub(crate) asked: Vec<AskedCommand>,
-    /// The agent has sent hook events, and its adapter recognises submitted prompts in them.
+    /// Whether the agent has sent hook events and its adapter recognises submitted prompts in them.
     pub(crate) reports_submissions: bool,
-    /// The id that the agent's own host uses for this runtime. `None` if the agent runs on this host, or if the id is
-    /// not known yet.
+    /// The id that the agent's own host uses for this runtime. `None` if the agent runs on this host, or if agtmux does
+    /// not know that id yet.
     pub(crate) remote_runtime_id: Option<String>,
-    /// The last text that agtmux submitted to the agent.
+    /// The last submission of a text to the agent by agtmux.
     pub(crate) submission: Option<Submission>,
 }
 
-/// A prompt that an agent reported as accepted.
+/// A prompt that an agent has accepted, as the agent itself reports.
 #[derive(Debug, Clone)]
 pub(crate) struct SubmittedPrompt {
     pub(crate) runtime: RuntimeId,
     pub(crate) event_id: String,
-    /// Redacted. Empty if the agent does not report the text.
+    /// The redacted text of the prompt. Empty if the agent does not report the text.
     pub(crate) text: String,
 }
 

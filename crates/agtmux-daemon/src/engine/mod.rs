@@ -68,10 +68,10 @@ use tasks::TaskReply;
 pub(crate) use tasks::{TaskUpdate, TaskUpdateOutcome};
 use unbound_events::UnboundEvents;
 
-/// How many queued inputs share one transaction at most.
+/// The most queued inputs that share one transaction.
 const MAX_BATCH: usize = 256;
 
-/// A checkpoint is written after about this many inputs, which limits how many inputs a replay must apply.
+/// The engine writes a checkpoint after about this many inputs. This limits how many inputs a replay must apply.
 const CHECKPOINT_EVERY: u64 = 5_000;
 
 /// The capacity of the broadcast channel for submitted prompts. Receivers read each prompt as soon as it arrives, so
@@ -84,7 +84,7 @@ const TASK_SESSION_CAPACITY: usize = 1024;
 
 const PURGE_EVERY: SignedDuration = SignedDuration::from_hours(1);
 
-/// A function that reads the engine and sends a reply. The timestamp is the current time.
+/// A function that reads the engine and sends a reply. Its second argument is the current time.
 type EngineQuery = Box<dyn FnOnce(&Engine, Timestamp) + Send>;
 
 pub(crate) enum EngineInput {
@@ -93,46 +93,46 @@ pub(crate) enum EngineInput {
     Target(TargetChange),
     /// The result of a screen capture.
     Screen(Box<ScreenEvidence>),
-    /// Entries of a file that an agent keeps about itself.
+    /// Entries from a file that an agent keeps about itself.
     FileEvidence(Box<FileEvidence>),
     Event(Box<IncomingEvent>, oneshot::Sender<Result<EventReceipt, ApiError>>),
-    /// A function that reads the engine and changes nothing.
+    /// Runs a function that reads the engine and changes nothing.
     Query(EngineQuery),
     SwitchAdapter(AdapterSwitch, oneshot::Sender<Result<AdapterList, ApiError>>),
-    /// The panes that attached clients of a server show.
+    /// Which panes of a server its attached clients show.
     Visits(PaneVisits),
     /// A person has seen the result of an agent.
     MarkSeen(PaneRef, oneshot::Sender<Result<SeenReport, ApiError>>),
-    /// The progress of a text that is submitted to an agent. The reply is sent when the progress is published to
+    /// The progress of a text that agtmux submits to an agent. The engine replies when it has published the progress to
     /// clients.
     Submission(RuntimeId, SubmissionProgress, oneshot::Sender<()>),
-    /// A hub subscribes to this host's evidence. The subscription lasts as long as the reference is valid.
+    /// A hub subscribes to this host's evidence. The subscription ends when the `Arc` behind this reference is dropped.
     Subscribe(Weak<()>, oneshot::Sender<u64>),
-    /// The hub requests its next batch.
+    /// A hub requests the next batch of its subscription.
     NextBatch(u64, oneshot::Sender<EvidenceBatch>),
     /// A batch of evidence from a remote host.
     RemoteBatch(Box<RemoteBatch>, oneshot::Sender<()>),
     /// The set of manifests has changed.
     SetRegistry(Arc<AgentRegistry>),
-    /// Inputs for a task session. The reply is sent when their effects are stored and published.
+    /// Inputs for a task session. The engine replies when their effects are stored and published.
     Task(Box<TaskUpdate>, TaskReply),
-    /// The reply is sent when all earlier inputs are applied and published.
+    /// The engine replies when it has applied and published all earlier inputs.
     Flush(oneshot::Sender<()>),
 }
 
 pub(crate) struct Engine {
     clock: Clock,
     sleep_detector: SleepDetector,
-    /// By how much the clock was set since the last daemon stored its times.
+    /// By how much the clock was set after the previous daemon stored its times and before this daemon started.
     step_at_start: SignedDuration,
-    /// The total clock change by which the times in the store must still be moved.
+    /// By how much the times in the store must still be moved, because the clock was set.
     unstored_step: SignedDuration,
     settings: config::StateConfig,
     fleet: Fleet,
     states: StateResolver,
     /// The pane of each runtime.
     runtime_panes: BTreeMap<RuntimeId, PaneKey>,
-    /// The agents of remote hosts, by their local runtime id.
+    /// The agents of remote hosts, by the runtime ids that this host uses for them.
     remote_agents: BTreeMap<RuntimeId, RemoteAgent>,
     host_limits: HostLimits,
     /// The hubs that read this host's evidence.
@@ -145,20 +145,20 @@ pub(crate) struct Engine {
     submissions: Submissions,
     disabled_adapters: BTreeSet<String>,
     recheck_hints: Arc<RecheckHints>,
-    /// Events that wait for their runtime.
+    /// Events that wait until their runtime is known.
     unbound_events: UnboundEvents,
-    /// When work is due next even if no input arrives, for example because a state changes as time passes.
+    /// When the engine next has work even if no input arrives, for example because a state changes as time passes.
     deadline: Timestamp,
-    /// When the last step ran.
+    /// When the engine last ran a step.
     last_step_at: Timestamp,
-    /// The number of the last logged input, and the number of the last input that the newest checkpoint includes.
+    /// The number of the last logged input, and the number of the last input that is part of the newest checkpoint.
     last_input_seq: u64,
     checkpoint_seq: u64,
     purge_at: Timestamp,
     fleet_diff: FleetDiff,
     store: Arc<Store>,
     reader: rusqlite::Connection,
-    /// How many times the database had been restored when the reader was opened.
+    /// How many times the database had been restored when this daemon last opened the reader.
     reader_restores: u64,
     store_error: StoreErrorNote,
     event_log: Arc<EventLog>,
@@ -241,12 +241,12 @@ impl Engine {
         Ok((engine, EngineHandle { inputs, submitted, task_session_changed, task_sessions, ingest_stats }))
     }
 
-    /// Sets the registry to start with.
+    /// Sets the registry with which the engine starts.
     pub(crate) fn with_registry(self, registry: Arc<AgentRegistry>) -> Self {
         Self { registry, ..self }
     }
 
-    /// Runs until the last handle is dropped.
+    /// Runs until the last engine handle is dropped.
     pub(crate) async fn run(mut self) {
         self.reconcile_on_start().await;
         let mut batch = Vec::new();
@@ -274,7 +274,7 @@ impl Engine {
         }
     }
 
-    /// Opens the reader again after the database was restored, because the old one reads the removed file.
+    /// Opens the reader again if the database was restored, because the old reader still reads the removed file.
     fn renew_reader(&mut self) {
         let restores = self.store.restores();
         if restores != self.reader_restores
@@ -401,7 +401,7 @@ impl Engine {
         }
     }
 
-    /// Applies one input to the resolver, and logs it together with its transitions.
+    /// Applies one input to the resolver. Logs the input together with the transitions that it caused.
     fn resolve(&mut self, input: ResolverInput, event_id: Option<String>, step: &mut EngineStep) {
         let transitions = self.states.apply(input.clone(), step.now);
         step.note_changed_evidence(&input);
@@ -423,7 +423,7 @@ impl Engine {
         step.log_input(self.last_input_seq, event_id, input, transitions);
     }
 
-    /// Does the work that is due. The deadlines of states are checked only when one of them may have passed, because a
+    /// Does the work that is due. Checks the deadlines of states only when one of them may have passed, because the
     /// check goes through all agents.
     fn apply_due_work(&mut self, step: &mut EngineStep) {
         if self.turn_starts.take_has_new() {
@@ -455,8 +455,8 @@ impl Engine {
         }
     }
 
-    /// The next deadline after `since`, which is the time of the last step. The deadline may have passed while that
-    /// step was being stored. The work is then due at once.
+    /// The next deadline after `since`, the time of the last step. If the deadline passed while that step was being
+    /// stored, the work is due at once.
     fn next_deadline(&self, since: Timestamp) -> Timestamp {
         let states = self.states.next_deadline(since);
         let bind_expiry = self.unbound_events.oldest().map(|event| self.expires_at(event));

@@ -1,5 +1,5 @@
-//! Exchanges evidence with other hosts: applies and logs their evidence like local evidence, and sends local evidence
-//! to hubs.
+//! Exchanges evidence with other hosts. Applies and logs evidence from other hosts in the same way as local evidence,
+//! and sends local evidence to hubs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use super::{Engine, EngineHandle, EngineInput, EngineStep, has_started_runtime};
 use crate::remote::{LocalEvidence, RemoteAgentUpdate, RemoteBatch, RemoteUpdate, reported_server};
 
-/// An agent on another host: its runtime id there, and the ledger that the host sent.
+/// An agent on another host: its runtime id on that host, and the ledger that the host sent.
 #[derive(Debug)]
 pub(super) struct RemoteAgent {
     pub(super) runtime_id: Option<String>,
@@ -27,14 +27,14 @@ pub(super) struct RemoteAgent {
 pub(crate) struct EvidenceSubscription {
     id: u64,
     engine: EngineHandle,
-    /// The requested batch that has not arrived yet.
+    /// The batch that was requested and has not arrived yet.
     pending_batch: Option<oneshot::Receiver<EvidenceBatch>>,
-    /// The engine forgets the hub when this is dropped.
+    /// The engine ends the subscription when this is dropped.
     _alive: Arc<()>,
 }
 
 impl EvidenceSubscription {
-    /// Waits for the next batch. The first batch contains everything, later ones contain only changes. Cancel-safe: no
+    /// Waits for the next batch. The first batch contains all evidence, later ones only the changes. Cancel-safe: no
     /// batch is lost if the future is dropped.
     pub(crate) async fn next(&mut self) -> Option<EvidenceBatch> {
         if self.pending_batch.is_none() {
@@ -56,12 +56,12 @@ impl EngineHandle {
         Some(EvidenceSubscription { id, engine: self.clone(), pending_batch: None, _alive: alive })
     }
 
-    /// Returns when the batch is applied and stored.
+    /// Applies a batch of evidence from another host. Returns when the batch is applied and stored.
     pub(crate) async fn receive_remote(&self, batch: RemoteBatch) {
         self.request(|done| EngineInput::RemoteBatch(Box::new(batch), done)).await;
     }
 
-    /// The local runtime id of an agent on another host.
+    /// The local runtime id of an agent on another host. `runtime_id` is the id that the other host uses.
     pub(crate) async fn local_id(&self, target: TargetName, runtime_id: String) -> Option<RuntimeId> {
         self.query(move |engine, _| engine.local_id(&target, &runtime_id)).await.flatten()
     }

@@ -1,4 +1,4 @@
-//! Which completed agents a person has seen.
+//! Records which completed agents a person has seen.
 
 use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::error::ApiError;
@@ -14,7 +14,8 @@ use super::ingest::stopping_error;
 use super::step::EngineStep;
 use super::{Engine, EngineHandle, EngineInput, ref_error};
 
-/// The panes that the attached clients of a server show, each with the time of the last key press of its client.
+/// The panes that attached clients of a server show. Each pane comes with the time of the last key press in the client
+/// that shows it.
 #[derive(Debug)]
 pub(crate) struct PaneVisits {
     pub(crate) server: ServerKey,
@@ -33,8 +34,8 @@ impl EngineHandle {
 }
 
 impl Engine {
-    /// Marks as seen the agents whose panes were visited after their last turn ended. tmux reports times in whole
-    /// seconds, so a key press in the same second in which the turn ended does not count.
+    /// Marks an agent as seen if a person visited its pane after the agent's last turn ended. tmux reports times in
+    /// whole seconds, so a key press in the second in which the turn ended does not count.
     pub(super) fn apply_visits(&mut self, seen: &PaneVisits, step: &mut EngineStep) {
         if self.fleet.server(&seen.server).is_none_or(|server| server.generation != seen.generation) {
             return;
@@ -74,7 +75,7 @@ impl Engine {
     }
 
     /// Records whether the runtime has completed a turn that no person has seen. The observers look for visits only on
-    /// servers with such a runtime.
+    /// servers that have such a runtime.
     pub(super) fn note_unseen(&self, runtime: &RuntimeId) {
         let pane = self.states.unseen_since(runtime).and_then(|_| self.runtime_panes.get(runtime));
         self.recheck_hints.set_unseen(runtime, pane.map(|pane| &pane.server));

@@ -12,15 +12,15 @@ use jiff::{SignedDuration, Timestamp};
 use super::Engine;
 use crate::store::EventRow;
 
-/// An event belongs to a turn only if the daemon saw the turn begin at most this long after the time of the event. The
-/// daemon sees the beginning late, because the agent must draw it and the daemon must capture the screen.
-/// `MAX_EVENT_DELAY` is the limit for the opposite order: the agent may send the event late, after the daemon saw the
+/// An event can belong to a turn only if the daemon saw the turn begin at most this long after the time of the event.
+/// The daemon sees the beginning late, because the agent must first draw it and the daemon must capture the screen.
+/// `MAX_EVENT_DELAY` is the limit for the opposite order, in which the agent sends the event after the daemon saw the
 /// turn begin.
 const MAX_DISPLAY_DELAY: SignedDuration = SignedDuration::from_secs(3);
 const MAX_EVENT_DELAY: SignedDuration = SignedDuration::from_secs(1);
 
-/// When each agent last began a turn. A turn begins when the state of an agent changes from idle, completed or error to
-/// running.
+/// The time at which each agent last began a turn. A turn begins when the state of the agent changes from idle,
+/// completed or error to running.
 #[derive(Debug, Default)]
 pub(super) struct TurnStarts {
     started_at: BTreeMap<RuntimeId, Timestamp>,
@@ -41,7 +41,7 @@ impl TurnStarts {
         self.started_at.remove(runtime);
     }
 
-    /// Moves all times by this much, because the clock of this machine was set.
+    /// Moves all times by `by`, because the clock of this machine was set.
     pub(super) fn shift_clock(&mut self, by: SignedDuration) {
         self.started_at.values_mut().for_each(|at| *at = at.checked_add(by).unwrap_or(*at));
     }
@@ -61,10 +61,11 @@ impl TurnStarts {
 }
 
 impl Engine {
-    /// Returns the agent that an event of a shared process belongs to. This is the agent whose session the event names.
-    /// If there is none, this is the agent that has no session yet, works in the event's directory, and began a turn at
-    /// the time of the event. The directory alone proves nothing: the process may also serve an agent outside tmux in
-    /// that directory.
+    /// Returns the agent that an event of a shared process belongs to: the agent whose session the event names.
+    ///
+    /// If no agent has that session, returns the agent that has no session yet, works in the event's directory, and
+    /// began a turn at the time of the event. The directory alone is no proof, because the process may also serve an
+    /// agent outside tmux in that directory.
     ///
     /// An event of a process that is not shared is bound only by its session, and only if it names no pane and no
     /// process.

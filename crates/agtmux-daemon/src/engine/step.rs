@@ -29,7 +29,7 @@ pub(super) struct EngineStep {
     pub(super) delta: FleetDelta,
     pub(super) targets: Vec<TargetChange>,
     pub(super) changes: Vec<StoreChange>,
-    /// Whether this step stores the clock setting. It does when the daemon starts and when the clock was set.
+    /// Whether this step stores the clock setting: true when the daemon starts, and when the clock was set.
     pub(super) stores_clock: bool,
     /// Runtimes whose state has changed.
     pub(super) changed_states: BTreeSet<RuntimeId>,
@@ -39,11 +39,11 @@ pub(super) struct EngineStep {
     pub(super) dedupe_keys: BTreeMap<(RuntimeId, Source, String), (String, String)>,
     pub(super) receipts: Vec<(oneshot::Sender<IngestResult>, IngestResult)>,
     pub(super) flush_replies: Vec<oneshot::Sender<()>>,
-    /// The changed task sessions. They replace the committed ones once they are stored.
+    /// The changed task sessions. Once they are stored, they replace the sessions of the last commit.
     pub(super) task_sessions: BTreeMap<TaskSessionKey, Arc<TaskSession>>,
     /// Task sessions in which a window may have changed.
     pub(super) task_sessions_to_check: BTreeSet<TaskSessionKey>,
-    /// Task events, published once they are stored.
+    /// Task events, which are published once they are stored.
     task_events: Vec<TaskWatchEvent>,
     task_replies: Vec<(TaskReply, TaskUpdateOutcome)>,
 }
@@ -53,8 +53,8 @@ impl EngineStep {
         Self { now, seq, ..Self::default() }
     }
 
-    /// Adds a delta. A pane may then be both in `changed` and in `removed`. That is harmless: readers look up the pane
-    /// in the fleet.
+    /// Adds a delta. A pane may then be in both `changed` and `removed`. That does no harm, because readers look up the
+    /// pane in the fleet.
     pub(super) fn merge(&mut self, from: FleetDelta) {
         let into = &mut self.delta;
         into.changed.extend(from.changed);
@@ -66,9 +66,9 @@ impl EngineStep {
         into.targets_changed |= from.targets_changed;
     }
 
-    /// If the input changes the evidence about a runtime, marks that runtime, so that hubs get the new evidence. All
-    /// other inputs follow from the topology, which hubs get separately, or from the passing of time, which hubs notice
-    /// themselves.
+    /// If the input changes the evidence about a runtime, marks the runtime, so that hubs get the new evidence. Hubs
+    /// need no message about the other inputs: these follow from the topology, which hubs get separately, or from the
+    /// passing of time.
     pub(super) fn note_changed_evidence(&mut self, input: &ResolverInput) {
         match input {
             ResolverInput::Started { runtime, .. }
@@ -101,7 +101,7 @@ impl EngineStep {
         }
     }
 
-    /// Assigns sequence numbers to the events of a task session. The reply is sent when the events are stored.
+    /// Assigns sequence numbers to the events of a task session, and keeps the reply until the events are stored.
     pub(super) fn add_task_events(
         &mut self,
         key: &TaskSessionKey,
@@ -121,8 +121,8 @@ impl EngineStep {
         self.task_replies.push((reply, outcome));
     }
 
-    /// Takes the task events to publish. Returns no events if they were not stored: the caller of the update tries
-    /// again, and the events then get other numbers.
+    /// Takes the task events that are to be published. Returns none if they could not be stored: the caller of the
+    /// update then tries again, and the events get other numbers.
     pub(super) fn take_task_events(&mut self, stored: bool) -> Vec<TaskWatchEvent> {
         std::mem::take(&mut self.task_events).into_iter().filter(|_| stored).collect()
     }
@@ -135,8 +135,7 @@ impl EngineStep {
         })
     }
 
-    /// Logs an input with its transitions. Each transition gets the next number of the sequence that published events
-    /// also use.
+    /// Logs an input together with its transitions. Transitions and published events share one sequence of numbers.
     pub(super) fn log_input(
         &mut self,
         input_seq: u64,
@@ -158,7 +157,8 @@ impl EngineStep {
         })));
     }
 
-    /// The most sequence numbers that publishing this step may use. Each changed item causes only a few events.
+    /// An upper limit on the sequence numbers that this step needs when it is published. Each changed item causes only
+    /// a few events.
     pub(super) fn max_new_seqs(&self) -> u64 {
         let delta = &self.delta;
         let items = delta.changed.len() + delta.removed.len() + delta.windows.len() + delta.sessions.len();

@@ -1,4 +1,4 @@
-//! Follows the texts that actions submit to agents.
+//! Tracks the texts that actions submit to agents.
 
 use agtmux_core::evidence::{Assertion, Claim, Observation, Source};
 use agtmux_core::runtime::RuntimeId;
@@ -9,16 +9,16 @@ use super::{Engine, EngineHandle, EngineInput};
 /// The progress of a text that is submitted to an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SubmissionProgress {
-    /// Enter is about to be pressed. `relayed` means that another daemon presses it.
+    /// agtmux is about to press Enter. `relayed` is true if another daemon presses it.
     Begins { relayed: bool },
     /// The screen shows that the agent has begun to work.
     WorkSeen,
-    /// The text was not submitted.
+    /// agtmux could not submit the text.
     Failed,
 }
 
 impl EngineHandle {
-    /// Returns when clients see the progress.
+    /// Tells the engine about the progress of a submission. Returns when clients can see it.
     pub(crate) async fn note_submission(&self, runtime: RuntimeId, progress: SubmissionProgress) {
         self.request(|done| EngineInput::Submission(runtime, progress, done)).await;
     }
@@ -47,14 +47,15 @@ impl Engine {
         self.publish_submission(runtime, step);
     }
 
-    /// Requests the captures that are due, and ends waits that last too long.
+    /// Requests the captures that are due. Also publishes the submissions whose turn is no longer pending, because the
+    /// wait for it was too long.
     pub(super) fn check_submissions(&mut self, step: &mut EngineStep) {
         let due = self.submissions.take_due(step.now);
         due.looks.iter().for_each(|runtime| self.request_recheck(runtime));
         due.expired.iter().for_each(|runtime| self.publish_submission(runtime, step));
     }
 
-    /// Shows clients and hubs that the submission of this agent has changed.
+    /// Publishes the changed submission of this agent to clients and hubs.
     pub(super) fn publish_submission(&self, runtime: &RuntimeId, step: &mut EngineStep) {
         if let Some(pane) = self.runtime_panes.get(runtime) {
             step.mark_pane_changed(&self.fleet, pane);
@@ -63,7 +64,8 @@ impl Engine {
     }
 }
 
-/// Whether a capture shows an agent that neither works nor asks. The output must have settled before the capture.
+/// Whether these observations show that the agent neither works nor asks. They must come from a capture of a settled
+/// screen.
 pub(super) fn shows_rest(observations: &[Observation]) -> bool {
     let is_busy = |seen: &Observation| matches!(seen.assertion, Assertion::Running | Assertion::DialogOpen(_));
     let rests = |seen: &Observation| {

@@ -29,13 +29,13 @@ impl TaskSessions {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether the end of this run has not been reported yet.
+    /// Whether the daemon has not reported the end of this run yet.
     pub(crate) fn awaits_exit(&self, run: &RunId) -> bool {
         let sessions = self.0.read().unwrap_or_else(PoisonError::into_inner);
         sessions.values().any(|session| session.runs.contains_key(run) || session.machine.awaits_exit(run))
     }
 
-    /// Replaces the sessions that a commit has changed. A session without windows and runs is dropped.
+    /// Replaces the sessions that a commit has changed. Drops a session that has neither windows nor runs.
     pub(super) fn replace(&self, changed: BTreeMap<TaskSessionKey, Arc<TaskSession>>) {
         let mut sessions = self.0.write().unwrap_or_else(PoisonError::into_inner);
         for (key, session) in changed {
@@ -59,7 +59,7 @@ impl TaskSession {
         self.runs.values().filter(move |run| run.window == window)
     }
 
-    /// Whether the run waits at a prompt that was reported.
+    /// Whether the run waits at a prompt that the daemon has reported.
     pub(crate) fn waits_for_input(&self, run: &TaskRunRow) -> bool {
         self.machine.open_prompt(run.window).is_some()
     }

@@ -16,7 +16,7 @@ use crate::store::{StoreChange, TaskRunRow, TaskSession, TaskSessionKey};
 pub(crate) struct TaskUpdate {
     pub(crate) key: TaskSessionKey,
     pub(crate) inputs: Vec<TaskInput>,
-    /// A run to add after the inputs are applied. It replaces the unfinished run in its window.
+    /// A run to add after the inputs are applied. If its window has an unfinished run, the new run replaces that one.
     pub(crate) launched: Option<TaskRunRow>,
 }
 
@@ -24,13 +24,14 @@ pub(crate) struct TaskUpdate {
 #[derive(Debug, Default)]
 pub(crate) struct TaskUpdateOutcome {
     pub(crate) has_events: bool,
-    /// The runs whose files can be deleted, because the database records how they ended.
+    /// The runs whose files can be deleted, because the database already contains how they ended.
     pub(crate) finished: Vec<RunId>,
-    /// The runs whose logs cannot be requested any more, because their window is gone or shows another run.
+    /// The runs whose logs clients cannot request any more, because the window is gone or shows another run.
     pub(crate) without_window: Vec<RunId>,
 }
 
-/// `None` if the update could not be stored. Then nothing has changed.
+/// Receives the outcome of a task update. `None` means that the update could not be stored and that nothing has
+/// changed.
 pub(super) type TaskReply = oneshot::Sender<Option<TaskUpdateOutcome>>;
 
 impl Engine {
@@ -82,7 +83,7 @@ impl Engine {
         step.add_task_events(&key, events, outcome, reply);
     }
 
-    /// Sets the status of each unfinished run of a session on its pane.
+    /// Shows the status of each unfinished run of a session on the pane of the run.
     pub(super) fn set_task_statuses(&mut self, key: &TaskSessionKey, session: &TaskSession, step: &mut EngineStep) {
         for run in session.runs.values() {
             self.set_pane_task(key, run, Some(session.status(run)), step);

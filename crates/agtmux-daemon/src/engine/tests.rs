@@ -190,7 +190,7 @@ fn run<T>(test: impl AsyncFnOnce() -> T) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(test())
 }
 
-/// Waits until the condition holds. Sleeps between two checks, because the engine runs on the same thread.
+/// Waits until the condition holds. Sleeps between two checks, so that the engine can run on the same thread.
 async fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let poll = async {
         while !condition() {

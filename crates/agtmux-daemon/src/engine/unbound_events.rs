@@ -8,12 +8,12 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::store::EventRow;
 
-/// The pending events in order of arrival. `by_key` finds a duplicate quickly even if thousands of events are pending,
-/// for example because they name a pane that does not exist.
+/// The pending events in order of arrival. Thousands of events may be pending, for example because they name a pane
+/// that does not exist, so `by_key` speeds up the search for a duplicate.
 #[derive(Debug, Default)]
 pub(super) struct UnboundEvents {
     events: VecDeque<EventRow>,
-    /// How many events have been removed from the front.
+    /// How many events have been removed from the front. The positions in `by_key` still count them.
     removed: usize,
     by_key: HashMap<UnboundKey, usize>,
 }
@@ -53,19 +53,20 @@ impl UnboundEvents {
         }
     }
 
-    /// Moves all times by this much, because the clock of this machine was set.
+    /// Moves all times by `by`, because the clock of this machine was set.
     pub(super) fn shift_clock(&mut self, by: SignedDuration, now: Timestamp) {
         let times = self.events.iter_mut().flat_map(|event| event.order.times_mut());
         times.for_each(|at| *at = at.checked_add(by).unwrap_or(now).min(now));
     }
 
-    /// Lets the events wait longer by this much, because the machine slept and no agent could be found meanwhile.
+    /// Adds `by` to the time that the events may wait, because the machine slept and the daemon could find no agent
+    /// meanwhile.
     pub(super) fn skip_time(&mut self, by: SignedDuration, now: Timestamp) {
         let arrivals = self.events.iter_mut().map(|event| &mut event.order.ingested_at);
         arrivals.for_each(|at| *at = at.checked_add(by).unwrap_or(now).min(now));
     }
 
-    /// Takes all events out, so that the engine can try to bind them again.
+    /// Takes all pending events, so that the engine can try to bind them again.
     pub(super) fn take_all(&mut self) -> VecDeque<EventRow> {
         std::mem::take(self).events
     }

@@ -1,4 +1,4 @@
-//! What the person does in a shared terminal: each command with its directory, output and exit code.
+//! Reports what the person does in a shared terminal: each command with its directory, output and exit code.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ impl Mirrors {
         Ok(MirrorActivity { schema_version: SCHEMA_VERSION, items })
     }
 
-    /// Follows the commands with a higher number than `after`, or than `query.after` if `after` is `None`. If both are
-    /// `None`, follows the commands that end from now on.
+    /// Follows the commands of the person with a higher number than `after`, or than `query.after` if `after` is
+    /// `None`. If both are `None`, follows the commands that end from now on.
     pub(crate) async fn read_activity(
         &self,
         query: &MirrorActivityQuery,
@@ -49,7 +49,8 @@ impl Mirrors {
 }
 
 impl ActivityReader {
-    /// Waits for the next command of the person, but not longer than `patience`. `Err` if the terminal is closed.
+    /// Waits for the next command of the person, at most for `patience`. Returns `None` if no command has ended by
+    /// then. Fails if the terminal is closed.
     pub(crate) async fn next(&mut self, patience: Duration) -> Result<Option<MirrorActivityItem>, ()> {
         let after = self.after;
         let next = |view: &TerminalView| match commands_after(view, after).into_iter().next() {
@@ -68,7 +69,7 @@ fn selected(query: &MirrorActivityQuery) -> MirrorQuery {
     MirrorQuery { socket, pane, for_pane }
 }
 
-/// The ended commands of the person after the one with this number, oldest first.
+/// The commands of the person that have ended and have a higher number than `after`, oldest first.
 fn commands_after(view: &TerminalView, after: u64) -> Vec<(CommandRecord, CommandEnd)> {
     let is_new = |command: &&CommandRecord| command.exec.is_none() && command.number > after;
     view.commands.iter().filter(is_new).filter_map(|command| Some((command.clone(), command.end?))).collect()

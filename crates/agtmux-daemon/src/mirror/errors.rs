@@ -29,7 +29,7 @@ pub(super) fn not_stored(error: &str) -> ApiError {
         .with_hint("agtmux daemon status")
 }
 
-/// The error if agtmux cannot follow the shell.
+/// The error when agtmux can no longer read the output of the shell.
 pub(super) fn lost(why: &str) -> ApiError {
     precondition(
         format!("agtmux did not type the command, because it cannot read the output of the shared terminal: {why}"),
@@ -42,7 +42,7 @@ pub(super) fn no_command(exec: &str) -> ApiError {
         .with_hint("agtmux mirror status")
 }
 
-/// The error if the shell is not at its prompt, so that it cannot take a command now.
+/// The error when the shell is not at its prompt and therefore cannot take a command.
 pub(super) fn busy(view: &TerminalView, pane: u32) -> ApiError {
     let state = &view.state;
     let what = match &state.running {
@@ -61,13 +61,13 @@ pub(super) fn busy(view: &TerminalView, pane: u32) -> ApiError {
     )
 }
 
-/// The error for a command that is not complete.
+/// The error when a command is not complete, for example because a quote is open.
 pub(super) fn incomplete(why: &str) -> ApiError {
     ApiError::new(ErrorCode::BadRequest, format!("the command is not complete: {why}"))
         .with_hint("close all quotes, brackets and here-documents, and try again")
 }
 
-/// The error if the pane was closed while the command ran.
+/// The error when the pane was closed while the command ran.
 pub(super) fn result_lost() -> ApiError {
     let message = "the shared terminal was closed while the command ran, so the result of the command is unknown";
     let error = ApiError::new(ErrorCode::OutcomeUnknown, message);

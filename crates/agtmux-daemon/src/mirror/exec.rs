@@ -22,17 +22,17 @@ const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 const MAX_TIMEOUT_MS: u64 = 24 * 3600 * 1000;
 const MAX_COMMAND_BYTES: usize = 128 << 10;
 const MAX_ID_BYTES: usize = 64;
-/// How long to wait for the end of a command that the person runs.
+/// How long a request waits for the end of a command that the person runs.
 pub(super) const PROMPT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long to wait for the end of another request. The wait is limited, because the client must still be connected
-/// when the command is typed.
+/// How long a request waits for the end of earlier requests. The wait is limited, because the client must still be
+/// connected when the command is typed.
 const TURN_TIMEOUT: Duration = Duration::from_secs(60);
-/// How many withdrawn requests are remembered.
+/// How many cancelled requests the daemon remembers.
 const MAX_WITHDRAWN: usize = 1000;
 
 impl Mirrors {
-    /// Runs a command. Returns when the shell has taken the command. With `wait_ms`, waits up to that much longer for
-    /// the command to end.
+    /// Runs a command in a shared terminal. Returns when the shell has taken the command. With `wait_ms`, waits up to
+    /// that much longer for the command to end.
     pub(crate) async fn exec(&self, request: MirrorExecRequest, caller: &RequestCaller) -> ApiResult<MirrorCommand> {
         let exec = checked_request(&request)?;
         // A repeated request waits here until the first request has started its command or has failed.
@@ -45,7 +45,8 @@ impl Mirrors {
         self.command(&MirrorCommandQuery { command_id: exec, wait_ms, ..MirrorCommandQuery::default() }).await
     }
 
-    /// The terminal that the request names. Makes one if the request names only the caller's pane.
+    /// Returns the terminal that the request names. If the request names only the caller's pane, and neither that pane
+    /// nor its session has a terminal, starts one.
     async fn terminal_for(
         &self,
         request: &MirrorExecRequest,
@@ -123,7 +124,8 @@ impl Mirrors {
         self.supervise(terminal, exec, deadline).await
     }
 
-    /// The agent behind the caller. Refuses callers that may not use the terminal, or that run in it.
+    /// Returns the agent behind the caller, if there is one. Refuses a caller that may not use the terminal, or that
+    /// runs inside it.
     async fn agent_of_exec(&self, terminal: &SharedTerminal, caller: &RequestCaller) -> ApiResult<Option<String>> {
         let what = "run commands in this shared terminal";
         let agent = self.0.actions.mirror_user(caller, &place(terminal)?, what).await?;
@@ -133,7 +135,8 @@ impl Mirrors {
         }
     }
 
-    /// Stores the request and gives its command to the shell. If this fails, the shell does not run the command.
+    /// Stores the request and gives its command to the shell. If this returns an error, the shell does not run the
+    /// command.
     async fn hand_over(
         &self,
         terminal: &SharedTerminal,
@@ -151,7 +154,7 @@ impl Mirrors {
         typed
     }
 
-    /// Notes that the command of a request must not be typed any more.
+    /// Notes that agtmux must not type the command of this request any more.
     pub(super) fn withdraw(&self, exec: &str) {
         let mut withdrawn = self.0.withdrawn.lock().unwrap_or_else(PoisonError::into_inner);
         if withdrawn.len() >= MAX_WITHDRAWN {
@@ -181,7 +184,7 @@ impl Mirrors {
         found.map_or(Ok(()), |why| Err(errors::incomplete(&why)))
     }
 
-    /// Waits until the shell reads a new command, because a command of the person may still run.
+    /// Waits until the shell is at its prompt, because a command of the person may still run.
     pub(super) async fn wait_for_prompt(&self, terminal: &SharedTerminal, deadline: Instant) -> ApiResult<()> {
         let deadline = deadline.min(Instant::now() + PROMPT_TIMEOUT);
         let is_there = |view: &TerminalView| (view.state.is_at_prompt() || view.state.is_closed).then_some(());
@@ -209,7 +212,7 @@ fn new_record(exec: &str, request: &MirrorExecRequest, agent: Option<String>, ti
     }
 }
 
-/// Checks a request and returns its id.
+/// Checks the fields of a request and returns the id of the request.
 fn checked_request(request: &MirrorExecRequest) -> ApiResult<String> {
     let command = &request.command;
     if command.trim().is_empty() {
@@ -234,7 +237,7 @@ fn checked_request(request: &MirrorExecRequest) -> ApiResult<String> {
     }
 }
 
-/// Whether this is the absolute path of a directory that a shell can enter.
+/// Whether `path` is the absolute path of a directory that a shell can enter.
 fn is_usable_dir(path: &Path) -> bool {
     path.is_absolute() && path.join(".").is_dir()
 }

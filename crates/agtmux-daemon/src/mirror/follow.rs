@@ -1,4 +1,5 @@
-//! Watches the files of all terminals, and tells scripts how the last command ended.
+//! Watches the files of all terminals, and stores the exit code of each command in the tmux session, where scripts can
+//! read it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +10,11 @@ use agtmux_tmux::platform::{self, Platform, PlatformOptions, PlatformSignal, Wat
 use super::Mirrors;
 use super::terminal::SharedTerminal;
 
-/// The interval of checks if files cannot be watched.
+/// How often to read the files if they cannot be watched.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 impl Mirrors {
-    /// Runs until the daemon stops.
+    /// Follows all terminals until the daemon stops.
     pub(super) async fn follow(self) {
         let platform = platform::open(PlatformOptions { pty_events: false, force_portable: false });
         let mut platform = platform
@@ -31,7 +32,7 @@ impl Mirrors {
         }
     }
 
-    /// Follows these terminals until one is added or removed.
+    /// Follows these terminals until a terminal is added or removed.
     async fn follow_until_changed(&self, terminals: &[Arc<SharedTerminal>], mut platform: Option<&mut Platform>) {
         loop {
             let signal = async {
@@ -66,7 +67,7 @@ impl Mirrors {
         }
     }
 
-    /// Sets PI_LAST_RC in the session's environment to the number and the exit code of the last command.
+    /// Sets the variable PI_LAST_RC of the tmux session to the number and the exit code of the last command.
     fn write_last_code(&self, terminal: Arc<SharedTerminal>, (number, code): (u64, i32)) {
         let Ok(session) = terminal.spec.session.parse::<SessionId>() else { return };
         let mirrors = self.clone();
@@ -91,7 +92,7 @@ fn watch(platform: &Platform, terminals: &[Arc<SharedTerminal>]) -> bool {
     })
 }
 
-/// The tokens of the two watches of one terminal: one for its events and one for its outputs.
+/// The tokens of the two watches of terminal `n`: one for its events and one for its outputs.
 fn tokens(n: usize) -> [WatchToken; 2] {
     let first = 2 * n as u64;
     [WatchToken(first), WatchToken(first + 1)]

@@ -1,4 +1,4 @@
-//! Terminals as the API shows them.
+//! Describes terminals for API responses.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::Mirrors;
 use super::terminal::SharedTerminal;
 
 impl Mirrors {
-    /// Why agtmux cannot follow the shell. `None` if it can.
+    /// Why agtmux cannot follow the shell of this terminal. `None` if it can.
     pub(super) fn problem(&self, terminal: &SharedTerminal) -> Option<String> {
         let (pid, start) = terminal.spec.process?;
         let Ok(process) = self.0.discovery.processes().try_process(pid) else { return None };

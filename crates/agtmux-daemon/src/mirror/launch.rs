@@ -1,4 +1,5 @@
-//! `mirror start`: splits a pane and starts a shell in it that marks its prompts and commands.
+//! `mirror start`: splits a pane and starts a shell in the new pane. The shell marks its prompts and commands in its
+//! output.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,17 +21,18 @@ use super::{Mirrors, errors, shell_files};
 use crate::actions::{MirrorActionEntry, MirrorPlace, RequestCaller, precondition, tmux_error};
 use crate::observe::server_name;
 
-/// How long a shell may take until its first prompt.
+/// How long a new shell may take to show its first prompt.
 const PROMPT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The shell to start.
+/// The shell that a new terminal runs.
 struct ChosenShell {
     shell: MirrorShell,
     program: PathBuf,
 }
 
 impl Mirrors {
-    /// Starts a terminal beside a pane, or returns the one that exists for the pane or its session.
+    /// Starts a shared terminal beside a pane. If the pane or its session already has a terminal, returns that
+    /// terminal.
     pub(crate) async fn open(&self, request: MirrorStartRequest, caller: &RequestCaller) -> ApiResult<MirrorItem> {
         let entry =
             MirrorActionEntry { caller, summary: "start a shared terminal", pane: &request.for_pane, text: None };
@@ -39,7 +41,7 @@ impl Mirrors {
         Ok(self.item(&terminal))
     }
 
-    /// The terminal for a pane. Makes one if there is none.
+    /// The shared terminal for a pane. Starts one if there is none.
     pub(super) async fn ensure(
         &self,
         request: &MirrorStartRequest,
@@ -68,7 +70,7 @@ impl Mirrors {
         self.launch(&socket, &source, chosen, request.cwd.as_deref()).await
     }
 
-    /// Removes the files of terminals whose pane is gone.
+    /// Forgets terminals that are closed and whose shell has ended, and removes their files.
     fn remove_closed(&self) {
         for terminal in self.terminals() {
             let is_gone = terminal.spec.process.is_none_or(|process| !self.is_alive(process));
@@ -114,7 +116,8 @@ impl Mirrors {
         Ok(terminal)
     }
 
-    /// Writes the files and starts the shell. Returns the specification with the shell's process.
+    /// Writes the files that the shell reads, and starts the shell. Returns the specification, completed by the shell's
+    /// process.
     async fn start_shell(&self, files: &MirrorFiles, mut spec: MirrorSpec, session: u32) -> ApiResult<MirrorSpec> {
         let prepared = files.create().and_then(|()| shell_files::write(files, spec.shell, &spec.nonce));
         prepared.and_then(|()| files.write_spec(&spec)).map_err(|error| not_written(&error.to_string()))?;
@@ -140,7 +143,7 @@ impl Mirrors {
         Ok(spec)
     }
 
-    /// Waits until the shell can take a command.
+    /// Waits until the new shell can take a command.
     pub(super) async fn wait_for_first_prompt(&self, terminal: &SharedTerminal) -> ApiResult<()> {
         let deadline = Instant::now() + PROMPT_TIMEOUT;
         let seen = terminal.wait_for(deadline, |view| (view.state.seq > 0 || view.state.is_closed).then_some(())).await;

@@ -1,8 +1,9 @@
 //! Shared terminals: shells in panes that a person and an agent both use.
 //!
-//! The shell writes marks into its output. A reader process, which needs no daemon, finds the marks and writes the
-//! events of the shell and the output of each command to files. This module starts shells, types commands, and answers
-//! requests from the files. A daemon that restarts finds everything that it missed in the files.
+//! The shell writes marks into its output. A separate reader process finds the marks, and writes the events of the
+//! shell and the output of each command to files. The reader also works while no daemon runs. This module starts
+//! shells, types commands, and answers requests from the files. A daemon that restarts finds everything that it missed
+//! in the files.
 
 mod activity;
 mod errors;
@@ -40,7 +41,7 @@ use crate::observe::Discovery;
 use select::place;
 use terminal::SharedTerminal;
 
-/// The most lines that one request may read.
+/// The most lines of a terminal that one request may read.
 const MAX_LINES: u32 = 10_000;
 
 /// Runs shared terminals. Cheap to clone.
@@ -51,16 +52,16 @@ struct MirrorsInner {
     discovery: Discovery,
     actions: Actions,
     dir: PathBuf,
-    /// The `agtmux` executable that starts the shells and reads their output.
+    /// The path of the `agtmux` executable, which starts the shells and reads their output.
     program: PathBuf,
     /// The terminals, oldest first.
     terminals: Mutex<Vec<Arc<SharedTerminal>>>,
     /// Locks by name. For example, the lock of a terminal makes its commands run one after the other, and the lock of a
-    /// pane allows one start at a time.
+    /// pane prevents two requests from starting a terminal for it at the same time.
     locks: NamedLocks,
-    /// Requests that were cancelled before they were typed.
+    /// The ids of requests that were cancelled before their command was typed.
     withdrawn: Mutex<BTreeSet<String>>,
-    /// Wakes the follow loop when a terminal was added.
+    /// Wakes the task that follows the terminals when a terminal was added or removed.
     wake: Notify,
 }
 
@@ -83,7 +84,7 @@ impl Mirrors {
         mirrors
     }
 
-    /// Finds the terminals of an earlier daemon. Removes the files of those that are gone.
+    /// Finds the terminals of an earlier daemon. Removes the files of terminals whose shell no longer runs.
     fn load(&self) {
         let entries = std::fs::read_dir(&self.0.dir).into_iter().flatten().flatten();
         let mut names: Vec<_> = entries.map(|entry| entry.path()).collect();

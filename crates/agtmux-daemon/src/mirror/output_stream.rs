@@ -1,4 +1,4 @@
-//! The output of a command as a stream: its lines as they are written, then its end.
+//! Streams the output of a command: first its lines as they are written, then the end of the command.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::result::{describe, is_over, output_of};
 use super::terminal::SharedTerminal;
 use super::{Mirrors, errors};
 
-/// The most raw bytes in one part.
+/// The most bytes of raw output that the stream reads for one item.
 const MAX_PART_BYTES: u64 = 256 << 10;
 
 /// Reads the output of one command.
@@ -28,25 +28,26 @@ pub(crate) struct OutputReader {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StreamStage {
-    /// The beginning of the output is being read.
+    /// The stream sends the beginning of the output.
     Head,
-    /// All output was read. The item that reports the end of the command follows.
+    /// The stream has sent the whole output. Only the item that reports the end of the command remains.
     Rest,
     Ended,
 }
 
-/// What a stream sends next.
+/// The next thing that an output stream sends.
 #[derive(Debug)]
 pub(crate) enum OutputStep {
-    /// An item, and the position after it. The position is `None` if a reader cannot resume there.
+    /// An item, and the position in the output after it. The position is `None` if a reader cannot resume after this
+    /// item.
     Item(Box<MirrorStreamItem>, Option<u64>),
-    /// No output yet.
+    /// There is no new output yet.
     Silence,
     End,
 }
 
 impl Mirrors {
-    /// Reads the output of a command from this position.
+    /// Reads the output of a command, beginning at this position.
     pub(crate) fn read_output(&self, query: &MirrorCommandQuery, position: u64) -> ApiResult<OutputReader> {
         let exec = query.command_id.clone();
         let terminal = self.terminal_of(&exec).ok_or_else(|| errors::no_command(&exec))?;
@@ -59,7 +60,7 @@ impl Mirrors {
 }
 
 impl OutputReader {
-    /// Waits for the next part of the output, but not longer than `patience`.
+    /// Waits for the next part of the output, at most for `patience`.
     pub(crate) async fn next(&mut self, patience: Duration) -> OutputStep {
         if self.stage == StreamStage::Ended {
             return OutputStep::End;
@@ -118,7 +119,8 @@ impl OutputReader {
         }
     }
 
-    /// What follows the beginning of the output: the tail of a long output, and a last line without a newline.
+    /// The part of the output after its beginning. It consists of the tail of a long output, and of a last line without
+    /// a newline.
     fn rest(&mut self, output: Option<&MirrorOutput>) -> Vec<u8> {
         let mut cleaned = Vec::new();
         if let Some(output) = output.filter(|output| output.is_long()) {

@@ -15,17 +15,17 @@ use super::{Mirrors, errors};
 
 const DEFAULT_OUTPUT_BYTES: u64 = 10_000;
 const MAX_OUTPUT_BYTES: u64 = 4 << 20;
-/// The longest wait for the end of a command in one request.
+/// The longest time that one request may wait for the end of a command.
 const MAX_WAIT: Duration = Duration::from_secs(110);
-/// If an output is longer than this, only its end is read.
+/// If an output is longer than this, agtmux reads only the end of the output.
 const MAX_WHOLE_BYTES: u64 = 2 << 20;
 
-/// The exit codes of commands that agtmux interrupted.
+/// The exit codes that agtmux reports for commands that it interrupted.
 const TIMED_OUT: i32 = 124;
 const CANCELLED: i32 = 130;
 
 impl Mirrors {
-    /// The terminal with the command of this request.
+    /// The terminal in which the command of this request runs or ran.
     pub(super) fn terminal_of(&self, exec: &str) -> Option<Arc<SharedTerminal>> {
         let has_command = |terminal: &&Arc<SharedTerminal>| {
             let view = terminal.view();
@@ -54,7 +54,8 @@ impl Mirrors {
     }
 }
 
-/// Whether this command has ended, or agtmux no longer waits for its end.
+/// Whether the wait for this command is over: the command has ended, the terminal is closed, or agtmux has given up
+/// after Ctrl-C.
 pub(super) fn is_over(view: &TerminalView, exec: &str) -> bool {
     let is_given_up = view.execs.get(exec).is_some_and(|status| status.given_up);
     view.state.is_closed || is_given_up || view.command_of(exec).is_some_and(|command| command.end.is_some())
@@ -65,7 +66,7 @@ pub(super) fn output_of(terminal: &SharedTerminal, exec: &str) -> Option<MirrorO
     (number > 0).then(|| terminal.files.output(number))
 }
 
-/// A command without its output.
+/// Describes a command without its output.
 pub(super) fn describe(terminal: &SharedTerminal, exec: &str) -> MirrorCommand {
     let view = terminal.view();
     let (command, status) = (view.command_of(exec), view.execs.get(exec));
@@ -105,7 +106,7 @@ pub(super) fn describe(terminal: &SharedTerminal, exec: &str) -> MirrorCommand {
     }
 }
 
-/// Reads the end of an output, and whether a program used the whole screen.
+/// Reads the end of an output. Also returns whether a program used the whole screen.
 pub(super) fn read_excerpt(
     output: &MirrorOutput,
     shell: MirrorShell,

@@ -1,4 +1,4 @@
-//! Finds terminals by their pane, by the pane that they were made for, or by their session.
+//! Finds shared terminals by their own pane, by the pane that they were made for, or by their session.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl Mirrors {
         Ok(MirrorList { schema_version: SCHEMA_VERSION, items: items.map(|terminal| self.item(terminal)).collect() })
     }
 
-    /// The newest live terminal that the query names.
+    /// The newest terminal that the query names and that is not closed.
     fn find(&self, query: &MirrorQuery) -> ApiResult<Option<Arc<SharedTerminal>>> {
         let socket = socket_of(query.socket.as_ref())?;
         let (pane, for_pane) = (pane_of(query.pane.as_ref())?, pane_of(query.for_pane.as_ref())?);
@@ -46,8 +46,8 @@ impl Mirrors {
         Ok(self.terminals().iter().rev().find(matches).cloned())
     }
 
-    /// The terminal that the query names. If the query has no `pane`, this may also be the newest terminal in the
-    /// session of the caller's pane. Fails if there is no such terminal.
+    /// The terminal that the query names. If the query has no `pane`, any terminal in the session of the caller's pane
+    /// also counts, and the newest one is returned. Fails if there is no such terminal.
     pub(super) async fn select(&self, query: &MirrorQuery) -> ApiResult<Arc<SharedTerminal>> {
         if let Some(found) = self.find(query)? {
             return Ok(found);
@@ -74,7 +74,7 @@ impl Mirrors {
     }
 }
 
-/// Where a terminal is, to check which agents may use it.
+/// The location of a terminal. It decides which agents may use the terminal.
 pub(super) fn place(terminal: &SharedTerminal) -> ApiResult<MirrorPlace> {
     let spec = &terminal.spec;
     let server = ServerKey { target: TargetName::local(), server: server_name(Path::new(&spec.socket)) };
@@ -90,7 +90,7 @@ pub(super) fn socket_of(socket: Option<&String>) -> ApiResult<String> {
     }
 }
 
-/// The path of a socket without symbolic links. Callers may name the same socket by different paths.
+/// The path of a socket with all symbolic links resolved, because callers may name the same socket by different paths.
 fn real_path(path: &Path) -> String {
     path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
 }

@@ -1,5 +1,6 @@
-//! The files that a shell reads at its start. They are part of the executable. For each terminal, they are written into
-//! its directory, and its nonce is inserted.
+//! The files that the shell of a shared terminal reads when it starts. Their text is part of the executable. agtmux
+//! writes a copy into the directory of each terminal, and inserts a random value (the nonce) that proves that a mark
+//! comes from this shell.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use agtmux_api::mirror_files::MirrorFiles;
 use agtmux_core::mirror::MirrorShell;
 use agtmux_tmux::quoted_for_shell;
 
-/// The functions that write the marks, and the file that loads them.
+/// The text of two files: the functions that make the shell write marks, and the start file that loads these functions.
 fn sources(shell: MirrorShell) -> (&'static str, &'static str) {
     match shell {
         MirrorShell::Bash => (include_str!("shells/marks.bash"), include_str!("shells/start.bash")),
@@ -26,7 +27,7 @@ pub(super) fn write(files: &MirrorFiles, shell: MirrorShell, nonce: &str) -> io:
     files.clear_input()
 }
 
-/// The shell with this name or path, and its path.
+/// The known shell with this name or path, and the path of its program.
 pub(super) fn find(shell: &str) -> Option<(MirrorShell, PathBuf)> {
     let name = Path::new(shell).file_name()?.to_str()?;
     let kind: MirrorShell = name.trim_start_matches('-').parse().ok()?;

@@ -1,4 +1,4 @@
-//! Follows a command of agtmux to its end: interrupts it when its time is up or when the caller cancels it.
+//! Follows a command of agtmux to its end. Interrupts the command when its time is up or when the caller cancels it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,17 +18,17 @@ use crate::actions::{MirrorActionEntry, RequestCaller};
 /// How long a command may take to end after Ctrl-C.
 const INTERRUPT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Why the wait for a command is over.
+/// Why agtmux no longer waits for a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExecTurn {
     Ended,
-    /// The pane is gone.
+    /// The pane was closed.
     Lost,
     Cancelled,
 }
 
 impl Mirrors {
-    /// Waits for the end of a command.
+    /// Waits for the end of a command, and interrupts the command at the deadline.
     pub(super) async fn supervise(
         &self,
         terminal: &Arc<SharedTerminal>,
@@ -92,7 +92,7 @@ impl Mirrors {
         self.0.actions.audited_mirror(entry, cancel).await
     }
 
-    /// Continues to follow the commands that an earlier daemon has typed.
+    /// Continues to follow the commands that an earlier daemon typed into this terminal.
     pub(super) fn resume_execs(&self, terminal: &Arc<SharedTerminal>) {
         let (mut records, running) = {
             let view = terminal.view();

@@ -8,14 +8,14 @@ use agtmux_core::mirror::MirrorShell;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-/// How long the check may take. A command that is not checked in time is typed; the shell then reports what is wrong.
+/// How long the check may take. If it takes longer, agtmux types the command anyway, and the shell reports any error.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Words that begin a construct of several parts, such as a loop.
+/// Shell words that begin a construct of several parts, such as a loop.
 const RESERVED: [&str; 13] =
     ["if", "for", "while", "until", "case", "select", "function", "begin", "switch", "repeat", "coproc", "time", "do"];
 
-/// Returns why the shell would not accept the command. `None` if it is complete, or if it cannot be checked.
+/// Returns why the shell would not accept the command. `None` if the command is complete, or if agtmux cannot check it.
 pub(super) async fn find_error(shell: MirrorShell, program: &Path, command: &str) -> Option<String> {
     if is_plain(command) {
         return None;
@@ -23,7 +23,7 @@ pub(super) async fn find_error(shell: MirrorShell, program: &Path, command: &str
     tokio::time::timeout(TIMEOUT, ask_shell(shell, program, command)).await.ok().flatten()
 }
 
-/// Whether the command is one line of plain words, which needs no check.
+/// Whether the command is one line of plain words. Such a command needs no check.
 fn is_plain(command: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || " _./=:,@%+-".contains(c);
     let first = command.split_whitespace().next().unwrap_or_default();

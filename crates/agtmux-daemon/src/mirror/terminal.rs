@@ -1,5 +1,5 @@
-//! One shared terminal: the state of its shell, as the reader of the output reports it, and the commands that ran in
-//! it.
+//! One shared terminal: the state of its shell, as the reader process reports it, and the commands that ran in the
+//! terminal.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,9 +12,9 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// At most this many commands are remembered.
+/// The daemon remembers at most this many commands of a terminal.
 const MAX_COMMANDS: usize = 1000;
-/// How often a waiter reads the files, in case no signal announces a change.
+/// How often a waiting request reads the files even if no signal announces a change.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) struct SharedTerminal {
@@ -24,23 +24,23 @@ pub(super) struct SharedTerminal {
     changed: watch::Sender<u64>,
 }
 
-/// What is known about a terminal.
+/// What the daemon knows about a terminal.
 pub(super) struct TerminalView {
     follower: MirrorEventFollower,
     pub(super) state: MirrorState,
-    /// The commands, oldest first.
+    /// The remembered commands, oldest first.
     pub(super) commands: VecDeque<CommandRecord>,
     pub(super) execs: HashMap<String, ExecStatus>,
     pub(super) last_number: u64,
-    /// The number and the exit code of the last command that ended. `None` after they were taken for the session's
-    /// environment.
+    /// The number and the exit code of the last command that ended. `None` once they have been taken to be stored in
+    /// the tmux session's environment.
     unpublished_end: Option<(u64, i32)>,
 }
 
-/// A command of the person or of agtmux.
+/// A command that the person or agtmux gave to the shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CommandRecord {
-    /// 0 if the shell did not run the command.
+    /// The number that the shell gave to the command. 0 if the shell did not run the command.
     pub(super) number: u64,
     pub(super) exec: Option<String>,
     pub(super) text: Option<String>,
@@ -53,18 +53,18 @@ pub(super) struct CommandRecord {
 pub(super) struct CommandEnd {
     pub(super) at: Timestamp,
     pub(super) code: Option<i32>,
-    /// The size of the raw output.
+    /// The size of the raw output in bytes.
     pub(super) bytes: u64,
 }
 
-/// A request to run a command, and what has happened to the request.
+/// A request to run a command, and the progress of the request.
 #[derive(Debug, Clone)]
 pub(super) struct ExecStatus {
     pub(super) record: MirrorExecRecord,
     pub(super) taken: bool,
     pub(super) timed_out: bool,
     pub(super) cancelled: bool,
-    /// The command still runs after Ctrl-C, and agtmux does not wait for it any longer.
+    /// The command still runs after Ctrl-C, and agtmux no longer waits for its end.
     pub(super) given_up: bool,
 }
 
@@ -99,25 +99,26 @@ impl SharedTerminal {
         self.view().commands.iter().rev().find(|command| command.end.is_some()).map(|command| command.number)
     }
 
-    /// The pane with the shell. tmux types only if the pane is unchanged.
+    /// A guard that names the pane with the shell. With this guard, tmux types only while the pane still has the same
+    /// process.
     pub(super) fn guard(&self) -> PaneGuard {
         let (server_pid, server_start) = self.server();
         let pane_pid = self.spec.process.map_or(0, |(pid, _)| pid);
         PaneGuard { server_pid, server_start, pane: self.spec.pane, pane_pid }
     }
 
-    /// Reads new events and wakes the waiters.
+    /// Reads the new events of the shell and wakes the waiting requests.
     pub(super) fn refresh(&self) {
         self.view().read_new();
         self.changed.send_modify(|version| *version = version.wrapping_add(1));
     }
 
-    /// Takes the number and the exit code of the last command that ended. `None` if they were taken before.
+    /// Takes the number and the exit code of the last command that ended. `None` if an earlier call has taken them.
     pub(super) fn take_unpublished_end(&self) -> Option<(u64, i32)> {
         self.view().unpublished_end.take()
     }
 
-    /// Whether a request waits for this terminal.
+    /// Whether a request waits for a change of this terminal.
     pub(super) fn has_waiters(&self) -> bool {
         self.changed.receiver_count() > 0
     }
@@ -126,7 +127,7 @@ impl SharedTerminal {
         self.changed.subscribe()
     }
 
-    /// Changes the status of a request and wakes the waiters.
+    /// Changes the status of a request and wakes all waiting requests.
     pub(super) fn update_exec(&self, exec: &str, change: impl FnOnce(&mut ExecStatus)) {
         if let Some(status) = self.view().execs.get_mut(exec) {
             change(status);
@@ -168,7 +169,7 @@ impl ExecStatus {
 }
 
 impl TerminalView {
-    /// The command of this request, once the shell has started it.
+    /// The command of this request. `None` until the shell has started the command.
     pub(super) fn command_of(&self, exec: &str) -> Option<&CommandRecord> {
         self.commands.iter().rev().find(|command| command.exec.as_deref() == Some(exec))
     }

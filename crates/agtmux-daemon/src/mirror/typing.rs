@@ -1,7 +1,7 @@
 //! Types a command into the shell of a terminal.
 //!
-//! The command is written to a file. agtmux types only one key, which makes the shell read that file once. A
-//! half-written line of the person is put aside and given back after the command.
+//! agtmux writes the command to a file and types only one key, which makes the shell read that file once. If the person
+//! has begun to type a line, the shell puts that line aside and shows it again after the command.
 
 use std::time::Duration;
 
@@ -18,19 +18,20 @@ use super::terminal::{SharedTerminal, TerminalView};
 use super::{Mirrors, errors};
 use crate::actions::type_error;
 
-/// How long the shell may need to take the command. After this time, agtmux types the key again.
+/// How long the shell may take to accept the command before agtmux types the key again.
 const TAKE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How many times the key is typed at most. If a program has started in the meantime, the program gets the key instead
+/// How many times agtmux types the key at most. If a program has started meanwhile, that program gets the key instead
 /// of the shell.
 const MAX_KEYS: u32 = 5;
 
-/// The keys that the marks file of the shell binds: take the command, submit it, give the line of the person back.
+/// The keys that the marks file binds in the shell. The first takes the command, the second submits it, and the third
+/// gives the person's unfinished line back.
 const TAKE_KEY: &[u8] = b"\x1b[24;8~";
 const SUBMIT_KEY: &[u8] = b"\x1b[24;7~";
 const RETURN_KEY: &[u8] = b"\x1b[24;6~";
 
 impl Mirrors {
-    /// Gives the command to the shell. If this fails, the shell does not run the command.
+    /// Gives the command to the shell. If this returns an error, the shell does not run the command.
     pub(super) async fn type_command(
         &self,
         terminal: &SharedTerminal,
@@ -97,7 +98,7 @@ impl Mirrors {
         .map_err(type_error)
     }
 
-    /// Gives the line of the person back when the shell reads keys again.
+    /// Gives the unfinished line back to the person once the shell reads keys again.
     pub(super) async fn return_line(&self, terminal: &SharedTerminal) {
         if !terminal.view().state.has_stash {
             return;
@@ -116,8 +117,8 @@ fn taken(view: &TerminalView, exec: &str) -> Option<()> {
     view.execs.get(exec).is_some_and(|status| status.taken).then_some(())
 }
 
-/// zsh and fish submit the command themselves. In bash, a second key submits the command, but only if the first key
-/// took one.
+/// The keys that make this shell take and run a command. zsh and fish submit the command themselves. bash needs a
+/// second key, which submits nothing unless the first key took a command.
 fn take_key(shell: MirrorShell) -> Vec<u8> {
     match shell {
         MirrorShell::Bash => [TAKE_KEY, SUBMIT_KEY].concat(),
@@ -125,8 +126,8 @@ fn take_key(shell: MirrorShell) -> Vec<u8> {
     }
 }
 
-/// The text to type for the command. It begins with a `cd` to the command's directory, unless the shell is already
-/// there.
+/// The text that the shell runs for the command. The text begins with a `cd` to the command's directory, unless the
+/// shell is already there.
 fn command_text(record: &MirrorExecRecord, shell_cwd: Option<&str>) -> String {
     let command = record.command.trim_end_matches('\n');
     match record.cwd.as_deref().filter(|cwd| Some(*cwd) != shell_cwd) {

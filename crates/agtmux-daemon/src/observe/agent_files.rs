@@ -1,4 +1,4 @@
-//! The status files, logs and terminal output of the agents of one local server.
+//! Reads the status files, logs and terminal output of the agents of one local server.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ pub(super) struct AgentFiles {
     status_files: AgentMap<StatusFileReader>,
     logs: AgentMap<AgentLog>,
     pub(super) taps: OutputTaps,
-    /// Panes whose agents may have changed their files.
+    /// The panes of agents that may have changed their files.
     changed: BTreeSet<u32>,
-    /// How far the system clock had been set forward or back, in total, when the start times were computed.
+    /// How far the system clock had been set forward or back in total when the start times of the agents were computed.
     clock_steps: SignedDuration,
 }
 
@@ -63,7 +63,7 @@ impl AgentFiles {
         self.follow(panes, now);
     }
 
-    /// Reads the changed status files and logs and reports them to the engine.
+    /// Reads the status files and logs that have changed, and reports their entries to the engine.
     pub(super) async fn read(&mut self, observer: &mut ServerObserver) {
         let Some(generation) = observer.generation else { return };
         if !self.changed.is_empty() {
@@ -90,8 +90,8 @@ impl AgentFiles {
         }
     }
 
-    /// Computes the start times of the agents again if the wall clock was set, because agents date their files by the
-    /// wall clock.
+    /// If the wall clock was set, computes the start times of the agents again. Agents date their files by the wall
+    /// clock.
     fn follow_clock(&mut self) {
         let steps = self.context.clock.total_step();
         if std::mem::replace(&mut self.clock_steps, steps) != steps {

@@ -19,7 +19,7 @@ impl<T> Default for AgentMap<T> {
 }
 
 impl<T> AgentMap<T> {
-    /// Keeps the values of agents that are still found, drops the values of agents that are gone, and makes values for
+    /// Keeps the values of agents that are still there, drops the values of agents that are gone, and makes values for
     /// new agents. Returns the panes of the new agents.
     pub(super) fn follow<'a>(
         &mut self,

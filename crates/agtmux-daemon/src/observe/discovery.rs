@@ -1,5 +1,5 @@
-//! Finds tmux servers by their sockets: all live sockets in the user's tmux directory, the sockets named in the
-//! configuration, and those that a caller's `$TMUX` or `$TMUX_TMPDIR` points to.
+//! Finds tmux servers by their sockets. These are all live sockets in the user's tmux directory, the sockets in the
+//! configuration, and the sockets that a caller's `$TMUX` or `$TMUX_TMPDIR` points to.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -33,17 +33,17 @@ use crate::current_registry::CurrentRegistry;
 use crate::engine::EngineHandle;
 use crate::remote::{AgentlessHostMap, HostProcesses, ServerAccess};
 
-/// How often to scan a directory that cannot be watched, for example because it does not exist yet.
+/// How often to look for sockets in a directory that cannot be watched, for example because it does not exist yet.
 const RESCAN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The longest time that a new server may take from creating its socket to opening its first terminal.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the start of the daemon waits for the first look at each server. A server that needs longer appears when it
-/// answers.
+/// How long the daemon waits at its start until each server has been listed once. A server that takes longer appears
+/// when it answers.
 const FIRST_LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The delay before a server is observed again after its observer panicked.
+/// How long the daemon waits before it observes a server again after the server's observer panicked.
 const RESTART_DELAY: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
@@ -53,11 +53,11 @@ struct DiscoveryInner {
     context: Arc<ObserverContext>,
     default_dir: SocketDir,
     known: Mutex<KnownSockets>,
-    /// Requests a new scan.
+    /// Wakes the loop that looks for new servers.
     rescan: Notify,
 }
 
-/// What the observers get from the rest of the daemon.
+/// The data that the observers get from the rest of the daemon.
 pub(crate) struct ObserverSetup {
     pub(crate) config: Config,
     pub(crate) hook_dir: PathBuf,
@@ -70,9 +70,9 @@ pub(crate) struct ObserverSetup {
 #[derive(Default)]
 struct KnownSockets {
     dirs: BTreeSet<SocketDir>,
-    /// Sockets from the configuration.
+    /// The sockets that the configuration names.
     configured: BTreeSet<PathBuf>,
-    /// Sockets from callers. Forgotten when their server ends.
+    /// The sockets that callers named. A socket is removed from this set when its server ends.
     from_callers: BTreeSet<PathBuf>,
     observed: HashMap<PathBuf, RunningObserver>,
     stopped: bool,
@@ -85,8 +85,8 @@ struct RunningObserver {
 }
 
 impl Discovery {
-    /// Finds the running servers and waits for the first look at each of them, so that the daemon's first response is
-    /// complete.
+    /// Finds the running servers and waits until each of them has been listed once, so that the daemon's first response
+    /// is complete.
     pub(crate) async fn start(
         setup: ObserverSetup,
         remembered: &Fleet,
@@ -152,7 +152,7 @@ impl Discovery {
         self.wait_for_first_look().await;
     }
 
-    /// Reports an outage of this machine if tmux is missing or too old. Works even if no server runs.
+    /// Reports an outage of this host if tmux is missing or too old. Works even if no tmux server runs.
     async fn check_program(&self) {
         let config = &self.0.context.config.tmux;
         let fault = match TmuxServer::program_version(&config.program, config.command_timeout.0).await {
@@ -196,8 +196,8 @@ impl Discovery {
         }
     }
 
-    /// Forwards terminal changes to the observers. Returns true when a scan is needed, and false when the channel of
-    /// hints is closed.
+    /// Forwards hints about new or closed terminals to the observers. Returns true when new servers must be looked for,
+    /// and false when the channel of hints is closed.
     async fn forward_terminal_hints(
         &self,
         hints: &mut mpsc::UnboundedReceiver<ObserverHint>,
@@ -222,7 +222,7 @@ impl Discovery {
         }
     }
 
-    /// Starts an observer for every live server that has none.
+    /// Starts an observer for every live server that does not have one.
     fn scan(&self, known: &HashMap<ServerKey, RememberedServer>) {
         let mut known_sockets = self.known();
         if known_sockets.stopped {
@@ -273,8 +273,8 @@ impl Discovery {
         RunningObserver { hints, report, task }
     }
 
-    /// Whether some configured socket has no running observer. Such a socket is polled, because its server may start at
-    /// any time.
+    /// Whether a configured socket has no running observer. The daemon polls such a socket, because its server may
+    /// start at any time.
     fn has_unobserved_configured(&self) -> bool {
         let known = self.known();
         known.configured.iter().any(|socket| known.observed.get(socket).is_none_or(|o| o.task.is_finished()))
@@ -310,7 +310,7 @@ impl Discovery {
         self.0.context.engine.flush().await;
     }
 
-    /// Access to an observed server, with the timeout for actions.
+    /// The means to access an observed server, with the timeout for actions.
     pub(crate) fn server_access(&self, key: &ServerKey) -> Option<ServerAccess> {
         let timeout = self.config().tmux_bridge.subprocess_timeout.0;
         if !key.target.is_local() {
@@ -322,7 +322,8 @@ impl Discovery {
         Some(ServerAccess { tmux, processes: HostProcesses::Local(self.processes()) })
     }
 
-    /// Notes an action on this target. An agentless host is polled at once, because it sends no hints.
+    /// Notes that an action ran on this target. If the target is an agentless host, polls it at once, because such a
+    /// host sends no hints.
     pub(crate) fn note_action(&self, target: &TargetName) {
         self.0.context.agentless.wake(target);
     }
@@ -344,8 +345,8 @@ impl Discovery {
         &self.0.context.config
     }
 
-    /// Replaces the registry of agents. The engine gets the new registry before the observers read again, so that the
-    /// engine never mixes evidence from old and new rules.
+    /// Replaces the agent registry. The engine gets the new registry before the observers use it, so that the engine
+    /// never mixes evidence from old and new rules.
     pub(super) async fn replace_registry(&self, registry: Arc<AgentRegistry>) {
         self.0.context.registry.replace(registry.clone());
         self.0.context.engine.set_registry(registry).await;
@@ -402,8 +403,8 @@ impl Discovery {
         self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-/// Reports an outage of the server, because the states of its agents are not current until the server is observed
-/// again.
+/// Reports an outage of the server whose observer failed. The states of its agents are out of date until the server is
+/// observed again.
 async fn report_failed_observer(engine: &EngineHandle, failed: ServerKey) {
     let known = engine.servers_of(failed.target.clone()).await;
     let Some((server, generation)) = known.into_iter().find(|(server, _)| *server == failed) else { return };

@@ -1,4 +1,4 @@
-//! Drives the observer of one local tmux server: follows the signals of this machine and reads the server.
+//! Runs the observer of one local tmux server. The observer reads the server when this machine signals a change.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::watched_panes::WatchedPanes;
 use super::{ObserverContext, convert};
 use crate::clock::BEAT;
 
-/// The panes of the server count as writing for this long after the last output of any of them.
+/// After output from any pane, all panes of the server count as writing for this long.
 const WRITE_GRACE: Duration = Duration::from_millis(1500);
 
 /// The delay before a server that failed to answer is queried again.
@@ -39,17 +39,18 @@ pub(super) struct LocalServer {
     files: AgentFiles,
     hooks: Option<ServerHooks>,
     process: ServerProcess,
-    /// The registry changed since the processes were last checked.
+    /// Whether the agent registry has changed since the processes were last checked.
     registry_changed: bool,
-    /// The processes and screens of all panes of the first listing were read.
+    /// Whether the processes and screens of all panes in the first listing have been read.
     looked: bool,
-    /// The server may have been active since the last listing, even if its wake-up count does not show that.
+    /// Whether the server may have been active since the last listing even if its wake-up count does not show any
+    /// activity.
     may_have_run: bool,
-    /// When a pane last wrote.
+    /// When a pane of the server last wrote output.
     written_at: Option<Instant>,
-    /// Some panes are dead but still exist.
+    /// Whether some panes are dead but still exist.
     has_dead_panes: bool,
-    /// When to check whether a new terminal belongs to this server.
+    /// When to check whether a terminal that has appeared belongs to this server.
     terminal_check_at: Option<Instant>,
     wake: WakeWatch,
     report: watch::Sender<Option<ServerHealth>>,
@@ -62,7 +63,7 @@ enum ServerPresence {
 }
 
 impl LocalServer {
-    /// Makes an observer. `known` is what the store knows about this server.
+    /// Makes an observer. `known` is what the store contains about this server.
     pub(super) fn new(
         context: Arc<ObserverContext>,
         key: ServerKey,
@@ -219,8 +220,8 @@ impl LocalServer {
         self.written_at.is_some_and(|at| now < at + WRITE_GRACE)
     }
 
-    /// If the machine has just woken up, makes sure that nothing counts as gone or changed until a second check
-    /// confirms it.
+    /// If the machine has just woken up, makes sure that a pane or agent counts as gone or changed only after a second
+    /// check confirms it.
     fn check_sleep(&mut self) {
         let now = Instant::now();
         if self.wake.has_woken(now) {
@@ -261,7 +262,7 @@ impl LocalServer {
     }
 
     /// Runs once a second. Checks whether the server's process is stopped, and whether the server was active. Returns
-    /// true if the server cannot be queried now.
+    /// true if the server cannot answer now.
     async fn tick(&mut self, now: Instant) -> bool {
         let Some(Generation { pid, .. }) = self.observer.generation else { return false };
         if self.context.processes.is_stopped(pid) {
@@ -286,7 +287,7 @@ impl LocalServer {
         self.observer.generation.is_none_or(|generation| self.process.has_run(generation, &*self.context.processes))
     }
 
-    /// Requests a listing if the server was active when a new terminal appeared, because the terminal may belong to
+    /// If the server was active when a new terminal appeared, requests a listing, because the terminal may belong to
     /// this server.
     fn check_terminals(&mut self, now: Instant) {
         if self.terminal_check_at.is_some_and(|at| at <= now) {
@@ -373,8 +374,8 @@ impl LocalServer {
         self.process.note_query(Instant::now());
     }
 
-    /// Checks the processes of the panes that are due. Without `all`, returns immediately if no urgent check is due.
-    /// The caller sets `all` once a second, for the checks that are not urgent.
+    /// Checks the processes of the panes whose check is due. If `all` is false, checks only when an urgent check is
+    /// due. The caller sets `all` once a second, for the checks that are not urgent.
     async fn check_processes(&mut self, all: bool) {
         let now = Instant::now();
         let is_due = all || self.panes.urgent_at().is_some_and(|at| at <= now);
@@ -391,7 +392,7 @@ impl LocalServer {
         self.observer.report_headless(self.panes.headless().collect()).await;
     }
 
-    /// Captures the screens that are due.
+    /// Captures the panes whose capture is due.
     async fn capture_screens(&mut self, now: Instant) {
         let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         if self.observer.reachable_generation().is_none()
@@ -460,7 +461,8 @@ impl LocalServer {
     }
 }
 
-/// Captures panes. tmux stops at the first missing pane, so the panes after it are captured in a second command.
+/// Captures panes. tmux stops at the first pane that is missing, so this function captures the panes after it with
+/// another command.
 async fn capture_all(tmux: &TmuxServer, panes: &[u32]) -> Vec<Capture> {
     let mut captures = tmux.capture(panes).await.unwrap_or_default();
     let missing = panes.iter().position(|pane| !captures.iter().any(|capture| capture.pane == *pane));

@@ -18,8 +18,8 @@ use super::status_files::{self, agent_file_root};
 use crate::engine::FileEntry;
 use tail::LogTail;
 
-/// How often to search for a newer log of an agent. An agent may start a new log at any time. `FIRST_SEARCH_INTERVAL`
-/// applies until the agent's first log is found.
+/// How often to search for a newer log of an agent, because an agent may start a new log at any time.
+/// `FIRST_SEARCH_INTERVAL` applies until the agent's first log is found.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(2);
 const FIRST_SEARCH_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -29,7 +29,7 @@ pub(super) struct AgentLog {
     agent_type: AgentType,
     spec: AgentLogFile,
     root: PathBuf,
-    /// Entries from before this time are about an earlier process.
+    /// When the process started. Older entries in the log are about an earlier process.
     process_started_at: Option<Timestamp>,
     searched_at: Option<Instant>,
     open: Option<OpenLog>,
@@ -45,7 +45,7 @@ struct OpenLog {
 pub(super) struct LogUpdate {
     pub(super) process: ProcessRef,
     pub(super) entries: Vec<FileEntry>,
-    /// The log contains more entries to read.
+    /// Whether the log has more entries to read.
     pub(super) more: bool,
 }
 
@@ -62,7 +62,7 @@ impl AgentLog {
         Some(Self { process, agent_type, spec, root, process_started_at, searched_at: None, open: None })
     }
 
-    /// Computes the start time of the process again, because the clock was set.
+    /// Computes the start time of the process again. Called when the clock was set.
     pub(super) fn clock_stepped(&mut self, table: &dyn ProcessTable) {
         self.process_started_at = status_files::process_started_at(self.process, table);
     }

@@ -24,7 +24,7 @@ pub(crate) struct UserManifestWatch {
     user: UserManifests,
     registry: Arc<AgentRegistry>,
     has_links: bool,
-    /// The last error, so that it is logged only once.
+    /// The error that was logged last. A repeated error is not logged again.
     last_error: Option<String>,
 }
 
@@ -64,7 +64,7 @@ impl UserManifestWatch {
         }
     }
 
-    /// The directory to watch: the manifest directory, or its nearest existing parent if it does not exist yet.
+    /// The directory to watch: the manifest directory, or its nearest existing parent if it does not exist.
     fn nearest_existing_dir(&self) -> Option<PathBuf> {
         self.dir.ancestors().find(|dir| dir.is_dir()).map(Path::to_owned)
     }

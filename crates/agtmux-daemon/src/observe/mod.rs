@@ -46,7 +46,7 @@ pub(crate) use screen_schedule::DueCapture;
 pub(crate) use server_observer::ServerObserver;
 pub(crate) use signal_router::ObserverHint;
 
-/// What all observers share.
+/// The data that all observers share.
 pub(crate) struct ObserverContext {
     pub(crate) config: Config,
     pub(crate) hook_dir: PathBuf,

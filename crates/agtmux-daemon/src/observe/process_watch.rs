@@ -1,4 +1,4 @@
-//! Identifies the agent in a pane by the pane's processes, and decides when to check them.
+//! Identifies the agent in a pane by the processes of the pane, and decides when to check these processes.
 
 #[cfg(test)]
 mod tests;
@@ -20,21 +20,22 @@ use super::reported_agents::ReportedAgent;
 /// `MAX_INTERVAL`.
 const MIN_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_INTERVAL: Duration = Duration::from_secs(60);
-/// The delay before a new job is checked again. A new job looks like its shell until it executes its program.
+/// The delay before a new foreground job is checked again. Until the job executes its program, it looks like the shell
+/// that started it.
 const NEW_JOB_DELAY: Duration = Duration::from_millis(20);
-/// A pane is settled once its check interval has grown to this value. The process tree of a settled pane is read only
-/// if a cheap check finds a change.
+/// A pane is settled once the interval between its checks has grown to this value. The process tree of a settled pane
+/// is read only if a cheap check finds a change.
 const SETTLED_AFTER: Duration = Duration::from_secs(8);
-/// How often a pane that keeps writing gets a cheap check.
+/// How often a pane that writes without a break gets a cheap check.
 pub(super) const ACTIVITY_INTERVAL: Duration = Duration::from_millis(500);
-/// The delay between activity of a pane and the first follow-up check. A job can start without output, so more cheap
-/// checks follow at growing intervals. They end when the interval reaches `SETTLED_AFTER`.
+/// The delay between input or output of a pane and the first follow-up check. A job can start without output, so more
+/// cheap checks follow at growing intervals, until the interval reaches `SETTLED_AFTER`.
 const FIRST_FOLLOW_UP: Duration = Duration::from_millis(10);
-/// Activity after this much silence starts a new series of follow-up checks.
+/// After this much silence, the next input or output starts a new series of follow-up checks.
 const QUIET_AFTER: Duration = Duration::from_secs(1);
 
-/// For this long after the machine wakes up, an agent whose process exists does not count as gone or stopped, because
-/// the processes of a machine do not all resume at the same time.
+/// For this long after the machine wakes up, an agent does not count as gone or stopped while its process exists. The
+/// processes of a machine do not all resume at the same time.
 const WAKE_TIME: Duration = Duration::from_secs(5);
 
 /// The last known processes of a pane, and when to check them again.
@@ -44,9 +45,9 @@ pub(super) struct PaneProcessWatch {
     pane_pid: u32,
     foreground_group: Option<u32>,
     sighting: Option<PaneProcess>,
-    /// The agent that reported itself, if no manifest recognises it.
+    /// The agent that reported itself by an event, if no manifest recognises it.
     pub(super) reported: ReportedAgent,
-    /// The agent is headless: it runs one turn without a user.
+    /// Whether the agent is headless, that is, runs one turn without a user.
     headless: bool,
     check_at: Instant,
     check_interval: Duration,
@@ -55,7 +56,8 @@ pub(super) struct PaneProcessWatch {
     activity_at: Option<Instant>,
     follow_up_at: Option<Instant>,
     follow_up_interval: Duration,
-    /// Set when the machine wakes up. Until this time, an agent that still runs does not count as gone.
+    /// The end of `WAKE_TIME` after the machine woke up. Until then, an agent whose process runs does not count as
+    /// gone.
     waking_until: Option<Instant>,
 }
 
@@ -79,14 +81,14 @@ impl PaneProcessWatch {
         }
     }
 
-    /// Notes that the machine slept until now.
+    /// Notes that the machine has just woken up.
     pub(super) fn woke(&mut self, now: Instant) {
         self.recheck(now);
         self.waking_until = Some(now + WAKE_TIME);
     }
 
-    /// Whether this sighting does not count yet: the machine has just woken up, and the sighting shows a known agent as
-    /// gone or stopped although the agent's process runs.
+    /// Whether to ignore this result of a check: the machine has just woken up, and the result shows a known agent as
+    /// gone or stopped although its process runs.
     fn is_premature(&self, table: &dyn ProcessTable, sighting: &PaneProcess, now: Instant) -> bool {
         let Some(known) = self.agent().filter(|_| self.waking_until.is_some_and(|until| now < until)) else {
             return false;
@@ -116,25 +118,25 @@ impl PaneProcessWatch {
         (self.follow_up_at, self.follow_up_interval) = (Some(now + FIRST_FOLLOW_UP), FIRST_FOLLOW_UP);
     }
 
-    /// Requests a full check soon, because the last one failed.
+    /// Requests a full check after a short delay, because the last check failed.
     fn retry(&mut self, now: Instant) {
         (self.check_interval, self.check_at) = (MIN_INTERVAL, now + MIN_INTERVAL);
     }
 
-    /// Notes that the pane wrote or read.
+    /// Notes that the pane had input or output.
     pub(super) fn note_activity(&mut self) {
         self.has_activity = true;
     }
 
-    /// When to wake up for this pane, if its check cannot wait for the next tick.
+    /// The time of this pane's next check, if that check cannot wait for the next tick.
     pub(super) fn urgent_at(&self) -> Option<Instant> {
         let look = (self.check_interval < SETTLED_AFTER).then_some(self.check_at);
         let stir = self.has_activity.then_some(self.activity_check_at);
         look.into_iter().chain(stir).chain(self.follow_up_at).min()
     }
 
-    /// Whether the process tree must be read. For settled panes a cheap check decides: it looks for a new foreground
-    /// job or a new directory. A pane that keeps writing gets the next cheap check at `again`.
+    /// Whether the process tree of the pane must be read now. For a settled pane, a cheap check decides: it looks for a
+    /// new foreground job or a new directory. If the pane keeps writing, the next cheap check is at `again`.
     pub(super) fn is_due(&mut self, table: &dyn ProcessTable, now: Instant, again: Instant) -> bool {
         let due = self.check_at <= now;
         if due && self.check_interval < SETTLED_AFTER {
@@ -192,8 +194,8 @@ impl PaneProcessWatch {
     }
 }
 
-/// Reads the process trees of these panes. Returns the panes whose foreground job or agent changed. If the process
-/// table cannot be read, no pane changes, and all of them are read again soon.
+/// Reads the process trees of these panes. Returns the panes whose foreground job or agent has changed. If the process
+/// table cannot be read, returns none, and all panes are checked again soon.
 pub(super) fn check_panes(
     table: &dyn ProcessTable,
     registry: &AgentRegistry,
@@ -229,8 +231,8 @@ pub(super) fn check_panes(
     Ok(changed)
 }
 
-/// The foreground job and agent of a pane, and whether the agent is headless. `cwd` returns the directory of the
-/// foreground job's leader.
+/// Returns the foreground job and the agent of a pane, and whether the agent is headless. `cwd` returns the directory
+/// of the process that leads the foreground job.
 pub(crate) fn sighting(
     registry: &AgentRegistry,
     (pane, pane_pid): (PaneId, u32),
@@ -245,7 +247,7 @@ pub(crate) fn sighting(
     (PaneProcess { foreground: foreground(tree, cwd), agent, ..no_agent }, headless)
 }
 
-/// The leader of the foreground job, named as tmux would name it.
+/// The process that leads the foreground job, with the name that tmux would show.
 fn foreground(tree: &PaneProcesses, cwd: impl Fn(u32) -> Option<String>) -> Option<ForegroundProcess> {
     let group = tree.foreground_pgrp?;
     let leader =
@@ -276,7 +278,7 @@ fn agent_with_mode(registry: &AgentRegistry, tree: &PaneProcesses) -> Option<(De
     Some((agent, found.headless))
 }
 
-/// How the agent in this process was started.
+/// The options with which the agent in this process was started.
 pub(super) fn launch_options(
     registry: &AgentRegistry,
     agent_type: &AgentType,
@@ -292,7 +294,7 @@ pub(super) fn launch_options(
     LaunchOptions { wrapped: tree.processes.iter().any(is_wrapper), arguments }
 }
 
-/// The agent in a process tree. `known` is the agent that was found there before.
+/// The agent in a process tree. `known` is the agent that an earlier check found there.
 pub(crate) fn agent_in_tree(
     registry: &AgentRegistry,
     tree: &PaneProcesses,

@@ -1,5 +1,5 @@
-//! Hints from the engine to the observers: which panes to check again, and on which servers a person may visit a
-//! completed agent.
+//! Hints from the engine to the observers. They say which panes to check again, and on which servers to look for a
+//! person who visits a completed agent.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,12 +14,12 @@ use super::signal_router::{HintSender, ObserverHint};
 #[derive(Debug, Default)]
 pub(crate) struct RecheckHints {
     observers: Mutex<HashMap<ServerKey, HintSender>>,
-    /// The agents that completed a turn that no person has seen, each with its server.
+    /// The agents with a completed turn that no person has seen, and the server of each.
     unseen: Mutex<BTreeMap<RuntimeId, ServerKey>>,
 }
 
 impl RecheckHints {
-    /// Tells the observer of this pane that the agent in the pane sent an event.
+    /// Asks the observer of this pane to check it again, because the agent in the pane sent an event.
     pub(crate) fn request_recheck(&self, pane: &PaneKey) {
         if let Some(observer) = self.observers().get(&pane.server) {
             // The observer may have ended.
@@ -34,15 +34,15 @@ impl RecheckHints {
         observer.is_some_and(|observer| observer.send(ObserverHint::AgentAsked(pane.pane.0)).is_ok())
     }
 
-    /// Tells the observer of this pane that an agent reported itself from inside the pane.
+    /// Tells the observer of this pane that an agent inside the pane has sent an event about itself.
     pub(crate) fn report_agent(&self, pane: &PaneKey, report: AgentReport) {
         if let Some(observer) = self.observers().get(&pane.server) {
             let _ = observer.send(ObserverHint::AgentReported(pane.pane.0, report));
         }
     }
 
-    /// Records the server of an agent that has completed a turn that no person has seen. `None` means that there is no
-    /// such turn.
+    /// Records whether the agent has completed a turn that no person has seen. `server` is the server of such an agent,
+    /// and `None` if there is no such turn.
     pub(crate) fn set_unseen(&self, runtime: &RuntimeId, server: Option<&ServerKey>) {
         let mut unseen = self.unseen();
         match server {
@@ -56,14 +56,14 @@ impl RecheckHints {
         self.unseen().values().any(|other| other == server)
     }
 
-    /// From now on, sends hints about this server to this observer. Also removes observers that have ended.
+    /// Registers an observer for the hints about this server. Also removes observers that have ended.
     pub(super) fn subscribe(&self, server: ServerKey, observer: HintSender) {
         let mut observers = self.observers();
         observers.retain(|_, observer| !observer.is_closed());
         observers.insert(server, observer);
     }
 
-    /// For tests: hints, and a receiver that takes the place of an observer.
+    /// For tests: returns hints whose only observer is the returned receiver.
     #[cfg(test)]
     pub(crate) fn with_observer(server: ServerKey) -> (Self, tokio::sync::mpsc::UnboundedReceiver<ObserverHint>) {
         let (observer, hints) = tokio::sync::mpsc::unbounded_channel();

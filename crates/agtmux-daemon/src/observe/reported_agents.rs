@@ -1,5 +1,5 @@
-//! Agents that no manifest recognises by their processes, such as one whose executable was renamed. Such an agent
-//! identifies itself: its hook sends an event from inside the pane.
+//! Agents that no manifest recognises by their processes, for example because the executable was renamed. A hook of
+//! such an agent sends an event from inside the pane, and the event identifies the agent.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use agtmux_tmux::platform::PaneProcesses;
 
 use super::process_watch::{launch_options, process_facts};
 
-/// An event of an agent in a pane in which no agent was found.
+/// An event with which an agent identifies itself in a pane where the daemon has found no agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentReport {
     pub(crate) agent_type: AgentType,
@@ -18,11 +18,10 @@ pub(crate) struct AgentReport {
     pub(crate) senders: Vec<ProcessRef>,
 }
 
-/// The agents of one server that the store knows, by pane. The first number of each value is the pid of the pane's
-/// first process.
+/// The agents of one server in the store, by pane id. Each value begins with the pid of the first process in the pane.
 pub(super) type RememberedAgents = HashMap<u32, (u32, AgentType, ProcessRef)>;
 
-/// What the store knows about a server when the daemon starts.
+/// What the store contains about a server when the daemon starts.
 #[derive(Debug, Clone)]
 pub(super) struct RememberedServer {
     pub(super) generation: Generation,
@@ -39,13 +38,13 @@ impl RememberedServer {
     }
 }
 
-/// What is known from reports about the agent in one pane.
+/// What the daemon knows about the agent in one pane from events of that agent.
 #[derive(Debug, Default)]
 pub(crate) struct ReportedAgent {
-    /// A report that was not compared with the processes of the pane yet.
+    /// A report that has not been compared with the processes of the pane yet.
     new: Option<AgentReport>,
-    /// The process that reported, or that was known as an agent before this daemon started. This process counts as an
-    /// agent until it ends.
+    /// The agent's process, known from an earlier report or from the store. The process counts as an agent until it
+    /// ends.
     known: Option<(AgentType, ProcessRef)>,
 }
 
@@ -58,7 +57,7 @@ impl ReportedAgent {
         self.new = Some(report);
     }
 
-    /// The reported agent among the processes of the pane.
+    /// Finds the agent that has reported itself among the processes of the pane.
     pub(super) fn find(&mut self, registry: &AgentRegistry, tree: &PaneProcesses) -> Option<DetectedAgent> {
         if self.new.is_none() && self.known.is_none() {
             return None;

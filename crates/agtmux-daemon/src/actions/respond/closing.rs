@@ -20,7 +20,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(6);
 pub(super) struct DialogClosing<'a> {
     pub(super) verified: Verification,
     pub(super) by: VerifiedBy,
-    /// The dialog that is open now.
+    /// The dialog that is open after the answer, if any.
     pub(super) next: Option<OpenDialog<'a>>,
     pub(super) event_ids: Vec<String>,
 }
@@ -64,9 +64,8 @@ pub(super) async fn wait_until_closed_or<'a>(
     }
 }
 
-/// Waits until the engine knows that the dialog closed. After this action, the caller may immediately answer the next
-/// dialog or wait for a state. These requests rely on what the engine knows. Returns the next dialog as the engine
-/// shows it.
+/// Waits until the engine knows that the dialog closed. The caller of the action may then answer the next dialog or
+/// wait for a state at once. Returns the next dialog as clients see it.
 pub(super) async fn wait_until_engine_knows(open: &OpenDialog<'_>, closing: &DialogClosing<'_>) -> Option<Dialog> {
     let next = closing.next.as_ref();
     let known = |agent: &LocatedAgent| agent.dialog.as_ref().map(|dialog| dialog.fingerprint.clone());
@@ -82,7 +81,7 @@ pub(super) async fn wait_until_engine_knows(open: &OpenDialog<'_>, closing: &Dia
     next.map(|next| agent.map_or_else(|| next.shown.clone(), |agent| next.shown_to(&agent)))
 }
 
-/// Waits until the engine knows a dialog of this agent, and returns its fingerprint.
+/// Waits until the engine knows an open dialog of this agent, and returns the fingerprint of the dialog.
 pub(super) async fn wait_for_known_dialog(pane: &ActionPane<'_>) -> Option<String> {
     let agent = pane.wait_for_engine(|agent| agent.dialog.is_some()).await?;
     agent.dialog.map(|dialog| dialog.fingerprint)

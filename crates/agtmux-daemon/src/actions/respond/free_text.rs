@@ -16,9 +16,9 @@ use super::closing::{DialogClosing, wait_until_closed, wait_until_closed_or};
 use super::open_dialog::OpenDialog;
 use super::{multi_select, single_select};
 
-/// How long the text field may take to appear, and how long typed text may take to show in it.
+/// How long the text field may take to appear. Also how long typed text may take to appear in the field.
 const READY_TIMEOUT: Duration = Duration::from_secs(4);
-/// How many characters at the end of the text are searched for on the screen.
+/// To find a typed text on the screen, agtmux searches for this many characters from its end.
 const END_CHARS: usize = 24;
 
 pub(super) async fn answer_with_text<'a>(open: &OpenDialog<'a>, text: &str) -> ApiResult<DialogClosing<'a>> {
@@ -60,8 +60,8 @@ pub(super) async fn answer_with_text<'a>(open: &OpenDialog<'a>, text: &str) -> A
     .map_err(after_typing_if(moved || !keys.is_empty()))
 }
 
-/// Types the text into the dialog itself and submits it. `untouched` means that this action has pressed no key yet. The
-/// dialog must then be exactly the same as when it was read; otherwise only its question must be the same.
+/// Types the text into the dialog itself and submits it. If `untouched` is true, this action has not pressed a key yet,
+/// and the dialog must be exactly the same as when it was read. If it is false, only the question must be the same.
 async fn type_into_dialog<'a>(
     open: &OpenDialog<'a>,
     method: &TextAnswerMethod,
@@ -115,7 +115,7 @@ async fn type_into_dialog<'a>(
     }
 }
 
-/// Moves from the text field to the submit button. In the text field Enter would not submit.
+/// Moves from the text field to the submit button, because Enter does not submit from the text field.
 async fn leave_text_field(open: &OpenDialog<'_>, method: &TextAnswerMethod) -> ApiResult<()> {
     single_select::press_keys(open, &single_select::parse_keys(&method.leave)?).await?;
     let left = open.pane.poll_screen(READY_TIMEOUT, |capture| {
@@ -129,7 +129,7 @@ async fn leave_text_field(open: &OpenDialog<'_>, method: &TextAnswerMethod) -> A
     })
 }
 
-/// Where the text is typed after the dialog has closed.
+/// Where agtmux types the text after the answered dialog has closed.
 enum TextTarget<'a> {
     Dialog(Box<OpenDialog<'a>>),
     InputBox,
@@ -188,7 +188,8 @@ async fn submit_as_prompt<'a>(pane: &ActionPane<'_>, text: &str) -> ApiResult<Di
     Ok(DialogClosing { verified: sent.verified, by: sent.by, next: None, event_ids: sent.event_ids })
 }
 
-/// The last characters of the last line that is not blank, without whitespace. A narrow text field may show only these.
+/// The last characters of the last line that is not blank, without whitespace. A narrow text field may show only the
+/// end of a text.
 fn text_end(text: &str) -> String {
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or(text);
     let squashed = without_whitespace(last);

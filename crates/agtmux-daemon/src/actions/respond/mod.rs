@@ -84,7 +84,8 @@ async fn check_asks(pane: &ActionPane<'_>) -> ApiResult<()> {
     })
 }
 
-/// Checks that the dialog on the screen is the one that the caller means.
+/// Checks that the dialog on the screen is the one that the request names. If the request names no dialog, checks that
+/// it is the dialog that the engine knows.
 async fn check_expected_dialog(open: &OpenDialog<'_>, guards: &ActionGuards) -> ApiResult<()> {
     let known = open.pane.agent()?.dialog.as_ref().map(|dialog| dialog.fingerprint.clone());
     // If the caller's snapshot has no dialog, the caller cannot mean this one.

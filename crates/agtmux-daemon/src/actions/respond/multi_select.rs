@@ -33,7 +33,7 @@ pub(super) async fn select_options<'a>(
     Ok((labels.join(", "), wait_until_closed(open).await?))
 }
 
-/// The labels of these options. Fails if one of them cannot be ticked.
+/// The labels of these options. Fails if an option cannot be ticked.
 fn check_tickable(open: &OpenDialog<'_>, numbers: &[u32]) -> ApiResult<Vec<String>> {
     let wrong = |message: String| ApiError::new(ErrorCode::BadRequest, message).with_hint(open.accepted_answers());
     if open.keys.many.is_none() || open.ticks.is_empty() {
@@ -53,8 +53,7 @@ fn check_tickable(open: &OpenDialog<'_>, numbers: &[u32]) -> ApiResult<Vec<Strin
     numbers.iter().map(label).collect()
 }
 
-/// Ticks these options and unticks all others. Returns the dialog as the screen then shows it, and whether a key was
-/// pressed.
+/// Ticks these options and unticks all others. Returns the resulting dialog, and whether a key was pressed.
 pub(super) async fn tick_exactly<'a>(open: &OpenDialog<'a>, wanted: &[u32]) -> ApiResult<(OpenDialog<'a>, bool)> {
     let (mut seen, mut pressed) = (open.clone(), false);
     // A person may change ticks at the same time, so the number of key presses is limited.

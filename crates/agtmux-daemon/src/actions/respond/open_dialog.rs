@@ -24,7 +24,7 @@ pub(in crate::actions) struct OpenDialog<'a> {
     /// The manifest rule that recognised the dialog.
     pub(super) rule: String,
     pub(super) keys: AnswerKeys,
-    /// The number of the selected option, if the screen shows it.
+    /// The number of the selected option, if the screen shows which option is selected.
     pub(super) selected: Option<u32>,
     /// The options that can be ticked, and whether each one is ticked.
     pub(super) ticks: Vec<(u32, bool)>,
@@ -37,7 +37,7 @@ impl<'a> OpenDialog<'a> {
         open.ok_or_else(|| guards::state_changed("the dialog is not on the screen; nothing was typed".into()))
     }
 
-    /// The dialog on this screen, or `None` if there is none.
+    /// The dialog on this screen, or `None` if the screen shows no dialog.
     pub(in crate::actions) fn from_screen(pane: &'a ActionPane<'a>, capture: &PaneScreen) -> ApiResult<Option<Self>> {
         let agent_type = &pane.agent()?.runtime.agent_type;
         let registry = pane.actions.0.discovery.registry();
@@ -56,12 +56,12 @@ impl<'a> OpenDialog<'a> {
         }))
     }
 
-    /// The dialog as clients see it, with what the agent has reported by now.
+    /// The dialog as clients see it, completed by what this agent has reported.
     pub(super) fn shown_to(&self, agent: &LocatedAgent) -> Dialog {
         asked_command::complete(&self.dialog.clone().without_secrets(), &agent.asked)
     }
 
-    /// Whether the screen shows only a part of the command, and the agent itself reported the rest.
+    /// Whether the screen shows only a part of the command, and the whole command comes from a report of the agent.
     pub(super) fn is_completed(&self) -> bool {
         self.shown.fingerprint != self.dialog.fingerprint
     }
@@ -71,7 +71,7 @@ impl<'a> OpenDialog<'a> {
         Ok(Self::from_screen(self.pane, capture)?.filter(|seen| seen.is_same_question(self)))
     }
 
-    /// Whether this dialog is exactly the same as `since`.
+    /// Whether this dialog is exactly the same as the earlier dialog `since`.
     pub(super) fn is_unchanged_since(&self, since: &Self) -> bool {
         self.rule == since.rule && self.dialog.fingerprint == since.dialog.fingerprint
     }
@@ -89,7 +89,7 @@ impl<'a> OpenDialog<'a> {
         asked(self) == asked(other) && self.dialog.options.len() == other.dialog.options.len()
     }
 
-    /// Whether exactly these options are ticked.
+    /// Whether these options are ticked and all others are not.
     pub(super) fn has_ticked(&self, wanted: &[u32]) -> bool {
         self.ticks.iter().all(|(n, ticked)| wanted.contains(n) == *ticked)
     }
@@ -121,7 +121,7 @@ impl<'a> OpenDialog<'a> {
         self.selected.is_some_and(|selected| self.is_text_option(selected))
     }
 
-    /// Whether this option is only a text field.
+    /// Whether this option is itself a text field, and not an option that opens one.
     pub(super) fn is_text_option(&self, n: u32) -> bool {
         let text = self.keys.text.as_ref().filter(|text| text.keys.is_empty() && !text.opens);
         let Some(field) = text.and_then(|text| text.at.as_ref().or(text.take.as_ref())) else { return false };
@@ -152,7 +152,7 @@ impl<'a> OpenDialog<'a> {
         }
     }
 
-    /// The hint for a caller whose answer the dialog does not accept.
+    /// A hint that lists the accepted answers, for a caller that gave another answer.
     pub(super) fn accepted_answers(&self) -> String {
         let plain = |word: &str, known: bool| known.then(|| word.to_owned());
         let takes_number = |option: &&DialogOption| self.keys.option.is_some() && !self.is_text_option(option.n);

@@ -12,14 +12,14 @@ use super::super::pane_screen::{POLL_INTERVAL, PaneScreen};
 use super::super::{ActionPane, after_typing, after_typing_if, guards, precondition};
 use super::open_dialog::OpenDialog;
 
-/// How long an agent may take to draw the selection after the key that moved it.
+/// How long an agent may take to show the moved selection after the key press.
 const MOVE_TIMEOUT: Duration = Duration::from_millis(1500);
 const MAX_MOVES: u32 = 4;
-/// An agent may ignore keys while it draws a new dialog. If the dialog is younger than this, agtmux waits until the
-/// dialog stops changing, but at most this long.
+/// An agent may ignore keys while it draws a new dialog. agtmux therefore waits until a dialog that is younger than
+/// this stops changing. The wait lasts at most this long.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(2);
 const STABLE_FOR: Duration = Duration::from_millis(300);
-/// If the screen is still the same this long after a key was pressed, the agent has ignored the key.
+/// If the screen has not changed when this time has passed since a key press, the agent has ignored the key.
 const IGNORED_AFTER: Duration = Duration::from_millis(600);
 const MAX_PRESSES: u32 = 4;
 const DIALOG_CHANGED: &str = "the dialog has changed; nothing was typed";
@@ -48,8 +48,8 @@ pub(super) async fn select_option(open: &OpenDialog<'_>, n: u32) -> ApiResult<()
 
 /// Presses the keys of one answer.
 ///
-/// The first key is pressed only if the dialog is unchanged. This key may close the dialog, and another dialog may
-/// open. The remaining keys are then not pressed, because they would answer the other dialog.
+/// Presses the first key only if the dialog is unchanged. This key may close the dialog, and another dialog may open.
+/// In that case the remaining keys are not pressed, because they would answer the other dialog.
 pub(super) async fn press_answer(open: &OpenDialog<'_>, keys: &[TmuxKey]) -> ApiResult<()> {
     let Some((first, rest)) = keys.split_first() else { return Ok(()) };
     press_settled(open, first).await?;
@@ -61,8 +61,8 @@ pub(super) async fn press_answer(open: &OpenDialog<'_>, keys: &[TmuxKey]) -> Api
     Ok(())
 }
 
-/// Presses keys that do not answer the dialog, such as arrow keys. Fails if the dialog with this question is no longer
-/// open.
+/// Presses keys that do not answer the dialog, such as arrow keys. Fails if the screen no longer shows the same
+/// question.
 pub(super) async fn press_keys(open: &OpenDialog<'_>, keys: &[TmuxKey]) -> ApiResult<()> {
     for (n, key) in keys.iter().enumerate() {
         let same = |seen: Option<OpenDialog<'_>>| seen.is_some_and(|seen| seen.is_same_question(open));
@@ -77,7 +77,8 @@ pub(super) async fn press_keys(open: &OpenDialog<'_>, keys: &[TmuxKey]) -> ApiRe
     Ok(())
 }
 
-/// Waits after a key until a dialog is visible again. While the agent redraws the screen, no dialog is visible.
+/// Waits after a key press until the screen shows a dialog again. No dialog is visible while the agent redraws the
+/// screen.
 async fn wait_until_drawn(pane: &ActionPane<'_>) -> ApiResult<()> {
     pause(pane).await;
     pane.poll_screen(MOVE_TIMEOUT, |capture| OpenDialog::from_screen(pane, capture)).await.map(drop)
@@ -101,9 +102,9 @@ async fn press_if(
 
 /// Waits until the dialog has settled, and presses a key if the dialog is exactly the same as when it was read.
 ///
-/// Some agents ignore keys for a moment after they draw a dialog, to prevent accidental answers. The key is then
-/// pressed again, but only if the agent has read the key and the whole screen is still the same. If anything has
-/// changed, the agent may have accepted the key and asked the same question again.
+/// Some agents ignore keys for a moment after they draw a dialog, to prevent accidental answers. This function then
+/// presses the key again, but only if the agent has read the first press and the whole screen is still the same. If
+/// anything has changed, the agent may have accepted the key and asked the same question again.
 pub(super) async fn press_settled(open: &OpenDialog<'_>, key: &TmuxKey) -> ApiResult<()> {
     wait_until_settled(open.pane).await?;
     for attempt in 0..MAX_PRESSES {
@@ -121,7 +122,7 @@ pub(super) async fn press_settled(open: &OpenDialog<'_>, key: &TmuxKey) -> ApiRe
     Ok(())
 }
 
-/// Presses a key if the dialog is unchanged. Returns the screen from before the key.
+/// Presses a key if the dialog is unchanged. Returns the screen as it was before the key press.
 async fn press_on_unchanged(open: &OpenDialog<'_>, key: &TmuxKey) -> ApiResult<PaneScreen> {
     check_same_command(open).await?;
     let mut before = None;
@@ -137,15 +138,15 @@ async fn press_on_unchanged(open: &OpenDialog<'_>, key: &TmuxKey) -> ApiResult<P
     before.ok_or_else(|| guards::state_changed(DIALOG_CHANGED.into()))
 }
 
-/// Whether the agent has read the key but shows exactly the same screen for a while.
+/// Whether the agent ignored the key: it has read the key, and the screen still looks the same after a while.
 async fn was_ignored(pane: &ActionPane<'_>, before: &PaneScreen) -> ApiResult<bool> {
     let changed = pane.poll_screen(IGNORED_AFTER, |capture| Ok((capture.raw != before.raw).then_some(()))).await?;
     // If the agent has not read the key yet, it would read the key twice after another press.
     Ok(changed.is_none() && pane.processes.unread_input(&pane.located.pane.tty) == Some(0))
 }
 
-/// Checks that the agent still asks to run the same command, if the screen shows only a part of it. The next command
-/// may look the same.
+/// If the screen shows only a part of the command, checks that the agent still asks about the same command. The visible
+/// part of the next command may be the same.
 async fn check_same_command(open: &OpenDialog<'_>) -> ApiResult<()> {
     if !open.is_completed() {
         return Ok(());
@@ -157,8 +158,8 @@ async fn check_same_command(open: &OpenDialog<'_>) -> ApiResult<()> {
     }
 }
 
-/// Waits until the dialog has settled, and presses a key if `holds` accepts the dialog. Unlike with [`press_settled`],
-/// the dialog may contain changes that this action has made, such as ticks.
+/// Waits until the dialog has settled, and presses a key if `holds` accepts the dialog. Unlike [`press_settled`], this
+/// function allows changes that the action itself has made to the dialog, such as ticks.
 pub(super) async fn press_while(
     open: &OpenDialog<'_>,
     key: &TmuxKey,
@@ -193,7 +194,7 @@ fn check_dialog(open: &OpenDialog<'_>, capture: &PaneScreen, holds: impl Fn(&Ope
     Err(guards::state_changed(why.into()))
 }
 
-/// Moves the selection to an option and waits until the same dialog shows the selection there. Tries again if a person
+/// Moves the selection to an option and waits until the screen shows the option as selected. Tries again if a person
 /// moves the selection meanwhile.
 pub(super) async fn move_selection(open: &OpenDialog<'_>, n: u32) -> ApiResult<()> {
     let mut seen = open.clone();

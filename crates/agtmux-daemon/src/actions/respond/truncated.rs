@@ -1,4 +1,4 @@
-//! Refuses to approve a dialog whose subject is not shown in full.
+//! Refuses to approve a dialog that does not show its whole subject, such as a long command.
 
 use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::wire::{DialogAnswer, RespondAction};
@@ -6,13 +6,13 @@ use agtmux_core::evidence::DialogKind;
 
 use super::open_dialog::OpenDialog;
 
-/// An option that begins with one of these words is a refusal.
+/// A dialog option whose label begins with one of these words is a refusal.
 const REFUSALS: [&str; 10] = ["no", "not", "deny", "reject", "cancel", "decline", "skip", "exit", "quit", "stop"];
-/// An option is a refusal if it begins with "Don't" or "Do not", followed by one of these words. "Don't ask again" is
-/// no refusal, so "ask" is not in the list.
+/// An option that begins with "Don't" or "Do not" is a refusal if one of these words follows. "Don't ask again" is no
+/// refusal, so "ask" is not in the list.
 const REFUSED: [&str; 9] = ["allow", "approve", "trust", "run", "proceed", "accept", "apply", "continue", "do"];
 
-/// Fails if the answer approves something that the caller cannot see. A denial is always possible.
+/// Fails if the answer approves something that the caller cannot see in full. A denial is always allowed.
 pub(super) fn check(open: &OpenDialog<'_>, action: &RespondAction) -> ApiResult<()> {
     if !open.shown.subject_truncated || action.accept_truncated || !approves(open, &action.answer) {
         return Ok(());

@@ -19,9 +19,10 @@ use super::{ActionPane, Actions, RequestCaller, after_typing, guards, preconditi
 use crate::engine::LocatedPane;
 use crate::store::past_runtimes::{self, PastRuntime};
 
-/// How long to wait until the restarted agent is detected.
+/// How long to wait until agtmux detects the restarted agent.
 const DETECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long an agent may take to start. If a shell waits for a command after this time, the agent did not start.
+/// How long an agent may take to start. If the shell of the pane waits for a command after this time, the agent did not
+/// start.
 const START_TIMEOUT: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -72,8 +73,8 @@ impl Actions {
         check_pane_epoch(&located, forced, wanted?).err()
     }
 
-    /// The runtime that the reference names with `runtime:ID`, or the ended agent with this name, type or session.
-    /// `None` if the reference has another form, if the id is unknown, or if a running agent matches.
+    /// Finds the runtime that the reference names: by `runtime:ID`, or the ended agent with this name, type or session.
+    /// `None` if the reference has another form, if the id is unknown, or if an agent that still runs matches.
     async fn named_runtime(&self, reference: &str) -> ApiResult<Option<PastRuntime>> {
         match reference.parse() {
             Ok(PaneRef::Runtime(id)) => {
@@ -127,7 +128,7 @@ async fn last_runtime_in_pane(pane: &ActionPane<'_>) -> ApiResult<PastRuntime> {
     })
 }
 
-/// Fails if another agent or program has run in the pane since this runtime ended.
+/// Fails if another agent or program has run in the pane since the runtime `past` ended.
 fn check_pane_epoch(located: &LocatedPane, forced: bool, past: &PastRuntime) -> ApiResult<()> {
     let next = past.has_ended && past.generation == located.generation && past.epoch + 1 == located.pane.epoch;
     if next || (forced && past.generation == located.generation) {
@@ -158,7 +159,7 @@ fn command_line(pane: &ActionPane<'_>, past: &PastRuntime) -> ApiResult<(String,
     Ok((session, launched_like(past, command)))
 }
 
-/// The command with the arguments and the wrapper that the agent was started with.
+/// Adds the wrapper and the arguments with which the agent was first started to the command that resumes it.
 fn launched_like(past: &PastRuntime, command: String) -> String {
     let mut words = Vec::new();
     if past.launch.wrapped {
@@ -178,7 +179,8 @@ fn shell_word(word: &str) -> String {
     if !word.is_empty() && word.bytes().all(is_plain) { word.to_owned() } else { quoted_for_shell(word) }
 }
 
-/// Types the command into the shell. Checks before each key that the shell waits for a command.
+/// Types the command into the shell of the pane. Before each key press, checks that the shell still waits for a
+/// command.
 async fn type_into_shell(pane: &ActionPane<'_>, cwd: Option<&str>, command: &str) -> ApiResult<String> {
     let tree = pane.process_tree().await?;
     let shell = pane.waiting_shell(tree.as_ref()).map_err(|why| {
@@ -199,7 +201,7 @@ async fn type_into_shell(pane: &ActionPane<'_>, cwd: Option<&str>, command: &str
     Ok(line)
 }
 
-/// Waits until the restarted agent is detected, and returns its runtime id.
+/// Waits until agtmux detects the restarted agent, and returns the id of its runtime.
 async fn wait_for_runtime(pane: &ActionPane<'_>, past: &PastRuntime) -> Option<String> {
     let (engine, reference) = (&pane.actions.0.engine, pane_ref(pane)?);
     let started = Instant::now();

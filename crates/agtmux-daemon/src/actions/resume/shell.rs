@@ -6,7 +6,8 @@ use agtmux_tmux::platform::{PaneProcesses, ProcessInfo};
 /// Shells that understand `cd DIR && COMMAND` and the quoting of [`agtmux_tmux::quoted_for_shell`].
 const SHELLS: [&str; 9] = ["sh", "bash", "zsh", "fish", "dash", "ash", "ksh", "mksh", "busybox"];
 
-/// The shell that runs in the foreground and waits for a command, or the reason why no shell does.
+/// Returns the shell that runs in the foreground and waits for a command. Fails with the reason if there is no such
+/// shell.
 pub(in crate::actions) fn shell_at_prompt(tree: &PaneProcesses, collects_lines: bool) -> Result<&ProcessInfo, String> {
     let Some(group) = tree.foreground_pgrp else { return Err("no program runs in the foreground of the pane".into()) };
     let holders: Vec<&ProcessInfo> = tree.processes.iter().filter(|p| p.pgrp == group && !p.zombie).collect();
@@ -20,8 +21,8 @@ pub(in crate::actions) fn shell_at_prompt(tree: &PaneProcesses, collects_lines: 
     }
 }
 
-/// Whether this shell takes its terminal out of line mode while it is at its prompt. If the terminal of such a shell is
-/// in line mode, the shell is busy, for example with a loop or a `read`.
+/// Whether this shell switches line mode off while it shows its prompt. If line mode is on, such a shell is busy, for
+/// example with a loop or a `read`.
 fn has_line_editor(process: &ProcessInfo) -> bool {
     let name = process.name.strip_prefix(b"-").unwrap_or(&process.name);
     [&b"bash"[..], b"zsh", b"fish"].contains(&name) && !process.argv.iter().any(|word| word == b"--noediting")

@@ -1,8 +1,8 @@
-//! Types text into a pane and verifies that it was submitted. Every action that types text uses this module.
+//! Types text into a pane and verifies that the text was submitted. Every action that types text uses this module.
 //!
-//! The text is pasted in one piece. When the input box shows the text, Enter is pressed as a separate key. The agent's
-//! prompt event or its input box then confirms the submission. Enter is pressed again only while the text is still in
-//! the box: an extra Enter could answer a dialog that has opened meanwhile.
+//! The text is pasted in one piece. When the input box shows the text, Enter is pressed as a separate key. A prompt
+//! event of the agent or the emptied input box then confirms the submission. Enter is pressed again only while the text
+//! is still in the input box: an extra Enter could answer a dialog that has opened meanwhile.
 
 mod paste;
 mod snippet;
@@ -35,7 +35,7 @@ use verify::{EnterResult, SubmitWatcher};
 /// How long a freshly started agent may take to show its input box.
 const READY_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// The most keys per request. Other actions wait for the pane while the keys are pressed, and each key takes time.
+/// The most keys in one request. Each key takes time, and other actions on the pane must wait meanwhile.
 const MAX_KEYS: usize = 256;
 
 impl Actions {
@@ -91,7 +91,7 @@ pub(super) struct SendMessage<'a> {
     pub(super) enter: bool,
 }
 
-/// Whether keys may go to a panel that has replaced the input box.
+/// Whether keys may be pressed while a panel has replaced the input box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PanelKeys {
     Allowed,
@@ -170,7 +170,7 @@ impl<'a> TextSender<'a> {
         self.press_enter_until_submitted(watcher, &pasted, text).await
     }
 
-    /// Presses Enter until the text is submitted or the retries are used up.
+    /// Presses Enter until the agent has submitted the text or the retries are used up.
     async fn press_enter_until_submitted(
         &self,
         watcher: &mut SubmitWatcher<'_>,
@@ -247,8 +247,8 @@ impl<'a> TextSender<'a> {
         Err(ApiError::new(ErrorCode::SendFailed, why).with_hint(hint))
     }
 
-    /// Tells the engine how far the submission is. Clients that wait for the agent then ignore the state that the agent
-    /// had before the text.
+    /// Tells the engine about the progress of the submission. Clients that wait for the agent then ignore the state
+    /// from before the text was typed.
     async fn note_submission(&self, progress: SubmissionProgress) {
         let agent = self.pane.located.agent.as_ref().filter(|_| self.profile == InputProfile::Tui);
         if let Some(agent) = agent {
@@ -256,7 +256,7 @@ impl<'a> TextSender<'a> {
         }
     }
 
-    /// Presses keys. Checks the screen before each key and fails if a dialog is open, because the key would answer the
+    /// Presses keys. Checks the screen before each key and fails if a dialog is open, because the key could answer that
     /// dialog.
     async fn press_keys(&self, keys: &[TmuxKey]) -> ApiResult<()> {
         self.press_keys_with(keys, PanelKeys::Refused).await
@@ -282,8 +282,8 @@ impl<'a> TextSender<'a> {
         Ok(())
     }
 
-    /// Refuses to type while the agent waits for an answer. Keys without text may go to a panel, because a panel can
-    /// only be used with keys.
+    /// Fails if the agent waits for an answer. A request with keys but without text may still go to a panel, because a
+    /// panel can only be used with keys.
     async fn refuse_if_asking(&self, message: &SendMessage<'_>) -> ApiResult<()> {
         let asks = self.pane.state().is_some_and(State::is_waiting);
         if !asks || self.profile != InputProfile::Tui || self.pane.forced {
@@ -294,7 +294,7 @@ impl<'a> TextSender<'a> {
         if is_panel && message.text.is_none() { Ok(()) } else { Err(self.dialog_open(&capture)) }
     }
 
-    /// The error for an open dialog. Its hint names the answers that the dialog on the screen accepts.
+    /// The error when a dialog is open. Its hint names the answers that the dialog on the screen accepts.
     fn dialog_open(&self, capture: &PaneScreen) -> ApiError {
         let pane = self.pane.located.reference();
         let choices = OpenDialog::from_screen(self.pane, capture).ok().flatten().map(|open| open.answer_choices());
@@ -305,8 +305,8 @@ impl<'a> TextSender<'a> {
         precondition("the agent has an open dialog, and typed text would answer it; nothing was typed", hint)
     }
 
-    /// Waits for the input box and returns its text. Returns `None` if agtmux does not know how to read
-    /// this program's input box. Also returns `None` if the request is forced and the box is not visible.
+    /// Waits for the input box and returns its text. Returns `None` if agtmux does not know how to read this program's
+    /// input box, or if the box is not visible and the request is forced.
     async fn wait_for_input_box(&self) -> ApiResult<Option<String>> {
         let Some(agent) = self.input_box_agent() else { return Ok(None) };
         let deadline = Instant::now() + READY_TIMEOUT;
@@ -342,7 +342,7 @@ impl<'a> TextSender<'a> {
         Ok(self.input_box_text(agent).await?.is_some_and(|draft| !draft.is_empty()))
     }
 
-    /// The agent, if it draws an input box that can be read.
+    /// The agent in the pane, if agtmux can read its input box.
     pub(super) fn input_box_agent(&self) -> Option<Arc<KnownAgent>> {
         let located = self.pane.located.agent.as_ref().filter(|_| self.profile == InputProfile::Tui)?;
         let registry = self.pane.actions.0.discovery.registry();
@@ -390,7 +390,7 @@ impl<'a> TextSender<'a> {
         }
     }
 
-    /// Logs the screen for diagnosis.
+    /// Logs the screen of the pane, so that the log shows why a text was not submitted.
     async fn log_screen(&self) {
         if !self.pane.actions.stores_text() {
             return;

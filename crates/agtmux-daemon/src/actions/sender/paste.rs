@@ -13,20 +13,20 @@ use super::{POLL_INTERVAL, TextSender, without_whitespace};
 use crate::actions::pane_screen::PaneScreen;
 use crate::actions::precondition;
 
-/// How long a paste may take to show in the box. Some agents are busy for many seconds after a large text. With a
-/// shorter timeout, the text could appear after agtmux has reported a failure, and become part of the next text.
+/// How long the input box may take to show pasted text. Some agents are busy for many seconds after a large text. With
+/// a shorter timeout, the text could appear after agtmux has reported a failure, and become part of the next text.
 const PASTE_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long the box must stay unchanged before Enter. A capture may show a half-drawn box, and an Enter that comes too
-/// soon may become part of the paste. A manifest can set a longer time.
+/// How long the input box must stay unchanged before Enter. A capture may show a half-drawn box, and an Enter that
+/// comes too soon may become part of the paste. A manifest can set a longer time.
 const STABLE_FOR: Duration = Duration::from_millis(60);
-/// The longest delay after a paste.
+/// The longest delay between a paste and Enter.
 const MAX_PASTE_DELAY: Duration = Duration::from_millis(500);
 
-/// What the screen shows of the pasted text before Enter.
+/// What the screen shows of the pasted text before Enter is pressed.
 pub(super) enum PastedText {
-    /// The box shows this text.
+    /// The input box shows this text.
     InBox(String, PaneScreen),
-    /// No box is visible: the program draws none, or the text is taller than the window.
+    /// No input box is visible: the program draws none, or the text is taller than the window.
     NotVisible(PaneScreen),
 }
 
@@ -62,7 +62,7 @@ impl TextSender<'_> {
         self.input_box_agent().is_some_and(|agent| agent.typing_rules().knows_brackets)
     }
 
-    /// Pastes the text and waits as long as agents need to process a text of this length.
+    /// Pastes the text, then waits for the time that agents need to process a text of this length.
     pub(in crate::actions) async fn paste_and_wait(
         &self,
         text: &str,
@@ -73,7 +73,7 @@ impl TextSender<'_> {
         Ok(())
     }
 
-    /// Refuses a text with a line that the terminal would truncate: in line mode the terminal keeps only the start of a
+    /// Fails if the terminal would truncate a line of the text. In line mode, the terminal keeps only the start of a
     /// long line.
     fn refuse_truncation(&self, text: &str) -> ApiResult<()> {
         let Some(most) = self.pane.processes.max_line_bytes(&self.pane.located.pane.tty) else { return Ok(()) };
@@ -86,8 +86,8 @@ impl TextSender<'_> {
         ))
     }
 
-    /// Waits until the box shows the text and stays unchanged. Without a visible box, waits as long as agents need for
-    /// a text of this length. Fails if a dialog opens, because Enter would answer it.
+    /// Waits until the input box shows the text and stays unchanged. If no box is visible, waits for the time that
+    /// agents need for a text of this length. Fails if a dialog opens, because Enter would answer the dialog.
     pub(super) async fn wait_until_shown(&self, before: Option<&str>, text: &str) -> ApiResult<PastedText> {
         let begun = Instant::now();
         let waits = paste_delay(&self.bridge, text.chars().count()).min(MAX_PASTE_DELAY);
@@ -113,13 +113,13 @@ impl TextSender<'_> {
         }
     }
 
-    /// Whether the program still has typed input to read.
+    /// Whether there is typed input that the program has not read yet.
     pub(super) fn has_unread_input(&self) -> bool {
         self.pane.processes.unread_input(&self.pane.located.pane.tty).is_some_and(|bytes| bytes > 0)
     }
 
-    /// The error if the input box does not show the pasted text. Enter is then not pressed, because it could submit
-    /// another text.
+    /// The error when the input box does not show the pasted text. Enter is not pressed in this case, because it could
+    /// submit another text.
     fn text_not_shown(&self) -> ApiError {
         let pane = self.pane.located.reference();
         let message = "the text was typed but does not show in the input box; Enter was not pressed";
@@ -127,8 +127,8 @@ impl TextSender<'_> {
         ApiError::new(ErrorCode::SendFailed, message).with_hint(hint)
     }
 
-    /// Presses Home if the text ends with the agent's line continuation sign. Directly after the sign, Enter would
-    /// insert a new line.
+    /// Presses Home if the text ends with the agent's line continuation sign. If the cursor were right after the sign,
+    /// Enter would insert a new line instead of submitting the text.
     pub(super) async fn move_cursor_home_if_continued(&self, text: &str) -> ApiResult<()> {
         let Some(agent) = self.input_box_agent() else { return Ok(()) };
         if agent.typing_rules().continued_by.as_deref().is_some_and(|sign| text.ends_with(sign)) {
@@ -155,32 +155,32 @@ impl TextSender<'_> {
     }
 }
 
-/// What the captures since a paste show.
+/// The progress of a paste, as the captures after it show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PasteProgress {
     Pending,
-    /// The box shows a new text and has settled.
+    /// The input box shows a new text and has stopped changing.
     Shown,
-    /// No box is visible, and the time has passed that agents need for a text of this length.
+    /// No input box is visible, and the time that agents need for a text of this length has passed.
     NoBox {
         timed_out: bool,
     },
-    /// The timeout has passed, and the box is empty or still shows the text from before the paste.
+    /// The timeout has passed, and the input box is empty or still shows the text from before the paste.
     TimedOut,
 }
 
-/// How long to wait, at least, before Enter is pressed.
+/// The shortest waits before Enter is pressed.
 struct PasteDelays {
-    /// How long the box must stay unchanged.
+    /// How long the input box must stay unchanged.
     stable_for: Duration,
-    /// How much time must pass after the paste if a box is visible.
+    /// How much time must pass after the paste if an input box is visible.
     with_box: Duration,
     without_box: Duration,
 }
 
-/// Compares the captures since a paste.
+/// Follows a paste by comparing each capture with the ones before.
 struct PasteWatch<'a> {
-    /// The text of the box before the paste.
+    /// The text of the input box before the paste.
     before: Option<&'a str>,
     delays: PasteDelays,
     begun: Instant,
@@ -193,8 +193,8 @@ impl<'a> PasteWatch<'a> {
         Self { before, delays, begun, last: None, unchanged_since: begun }
     }
 
-    /// Returns what this capture and the earlier ones show. `typed` is the text in the input box of this capture, or
-    /// `None` if no box is visible.
+    /// Takes the next capture into account and returns the progress of the paste. `typed` is the text in the input box,
+    /// or `None` if no box is visible.
     fn judge(&mut self, typed: Option<&str>, now: Instant) -> PasteProgress {
         let timed_out = now - self.begun >= PASTE_TIMEOUT;
         if self.last.as_ref().map(Option::as_deref) != Some(typed) {
@@ -230,7 +230,7 @@ fn shows_text_end(capture: &PaneScreen, text: &str) -> bool {
     shown.contains(&end)
 }
 
-/// The delay between text and Enter. Agents take longer to process long texts.
+/// The delay between a pasted text and Enter. Agents take longer to process long texts.
 fn paste_delay(bridge: &TmuxBridgeConfig, characters: usize) -> Duration {
     let more = characters.saturating_sub(200) / 10;
     Duration::from_millis(bridge.text_enter_delay_ms + u64::try_from(more).unwrap_or(u64::MAX))
@@ -249,8 +249,8 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Judges captures after a paste into a box that showed `before`. Each capture is a pair: the milliseconds since
-    /// the paste, and the text in the box.
+    /// Judges a series of captures after a paste. `before` is the text in the input box before the paste. Each capture
+    /// consists of the milliseconds since the paste and the text in the box.
     fn judge_all<const N: usize>(before: &str, captures: [(u32, Option<&str>); N]) -> [PasteProgress; N] {
         let begun = Instant::now();
         let delays = PasteDelays { stable_for: 60 * MS, with_box: 120 * MS, without_box: 500 * MS };

@@ -4,8 +4,8 @@ const MIN_TEXT_CHARS: usize = 40;
 const MIN_LINE_CHARS: usize = 15;
 const MAX_SNIPPET_CHARS: usize = 60;
 
-/// The end of the last non-empty line, without whitespace. `None` if the text or that line is too short to identify the
-/// text.
+/// The end of the last non-empty line, without whitespace. `None` if the text or its last line is too short to identify
+/// the text.
 pub(super) fn text_snippet(text: &str) -> Option<String> {
     if text.trim().chars().count() < MIN_TEXT_CHARS {
         return None;

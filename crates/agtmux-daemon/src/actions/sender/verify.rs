@@ -15,37 +15,38 @@ use super::{TextSender, snippet};
 use crate::actions::pane_screen::PaneScreen;
 use crate::engine::{SubmissionProgress, SubmittedPrompt};
 
-/// How long to wait for an effect after Enter is pressed. Applies to each Enter.
+/// How long to wait for an effect after each Enter.
 const ENTER_TIMEOUT: Duration = Duration::from_millis(1500);
-/// How long to wait for an agent that has not read the Enter yet. The agent may be busy. Another Enter would not help,
-/// because the agent would read it only after the first one.
+/// How long to wait for an agent that has not read the Enter yet, for example because the agent is busy. A second Enter
+/// would not help, because the agent reads the first one before it.
 const UNREAD_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long the box may be invisible while the agent redraws.
+/// How long the input box may be invisible while the agent redraws the screen.
 const BOX_TIMEOUT: Duration = Duration::from_secs(4);
-/// The first and the longest pause between captures.
+/// The first pause between two captures, and the longest one.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(20);
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(160);
-/// How long to wait for a prompt event after the box is empty, if the agent sends such events.
+/// How long to wait for a prompt event after the input box was emptied, if the agent sends such events.
 const EVENT_TIMEOUT: Duration = Duration::from_millis(400);
-/// How long a slash command must be gone from the box before it counts as submitted. An agent may remove an unknown
-/// command from the box, report that it is unknown, and put it back. The shorter time applies if the agent has printed
-/// the command, the longer time if it has not.
+/// How long a slash command must be gone from the input box before it counts as submitted. An agent may remove an
+/// unknown command from the box, print an error, and put the command back. The shorter time applies if the agent has
+/// printed the command, the longer time if it has not.
 const ANSWERED_COMMAND_WAIT: Duration = Duration::from_millis(600);
 const UNANSWERED_COMMAND_WAIT: Duration = Duration::from_secs(2);
-/// How many characters of a prompt event are compared with the text.
+/// How many characters of the text in a prompt event are compared with the typed text.
 const COMPARED_CHARS: usize = 256;
 
-/// The effect of one Enter.
+/// What happened after one press of Enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EnterResult {
     Submitted(VerifiedBy),
-    /// There is no evidence whether the text was submitted.
+    /// agtmux has no evidence whether the text was submitted.
     Unclear(VerifiedBy),
-    /// The text is still in the box.
+    /// The text is still in the input box.
     StillInBox,
-    /// The text is a slash command that the agent does not know: the agent has printed it, but it is still in the box.
+    /// The text is a slash command that the agent does not know: the agent has printed the command, but the command is
+    /// still in the input box.
     UnknownCommand,
-    /// The text is still in the box, and the agent has not read the Enter.
+    /// The text is still in the input box, because the agent has not read the Enter.
     Unread,
 }
 
@@ -54,7 +55,7 @@ pub(super) enum EnterResult {
 enum BoxState {
     Cleared,
     HoldsText,
-    /// No box is visible.
+    /// No input box is visible.
     Unclear,
 }
 
@@ -65,7 +66,7 @@ pub(super) struct SubmitWatcher<'a> {
     text: &'a str,
     snippet: Option<String>,
     event_ids: Vec<String>,
-    /// Whether a capture after Enter showed the agent at work.
+    /// Whether a capture after Enter has shown that the agent works.
     work_seen: bool,
 }
 
@@ -75,12 +76,12 @@ impl<'a> SubmitWatcher<'a> {
         Self { sender, submitted, text, snippet: snippet::text_snippet(text), event_ids: Vec::new(), work_seen: false }
     }
 
-    /// The ids of the events that confirmed the text.
+    /// The ids of the prompt events that confirmed the submission.
     pub(super) fn event_ids(&self) -> &[String] {
         &self.event_ids
     }
 
-    /// Discards events that arrived before Enter.
+    /// Discards prompt events that arrived before Enter.
     pub(super) fn discard_earlier_events(&mut self) {
         while !matches!(
             self.submitted.try_recv(),
@@ -88,9 +89,9 @@ impl<'a> SubmitWatcher<'a> {
         ) {}
     }
 
-    /// If the screen shows that the agent works, waits until the engine knows this, too. Without this wait, a caller
-    /// that then waits for the agent to finish would see the idle state from before the prompt. If a prompt event
-    /// confirmed the text, the engine already knows, and this returns at once.
+    /// If the screen shows that the agent works, waits until the engine has the new state. A caller that then waits for
+    /// the agent to finish would otherwise see the idle state from before the prompt. Returns at once if a prompt event
+    /// confirmed the text, because the engine then has the new state already.
     pub(super) async fn wait_until_engine_knows(&self) {
         let pane = self.sender.pane;
         let Some(agent) = self.sender.input_box_agent().filter(|_| self.event_ids.is_empty()) else { return };
@@ -101,7 +102,7 @@ impl<'a> SubmitWatcher<'a> {
         }
     }
 
-    /// Watches the effect of an Enter.
+    /// Watches what happens after Enter was pressed.
     pub(super) async fn watch_enter(&mut self, pasted: &PastedText) -> ApiResult<EnterResult> {
         match self.sender.input_box_agent() {
             Some(agent) => self.watch_box(&agent, pasted).await,
@@ -157,8 +158,8 @@ impl<'a> SubmitWatcher<'a> {
         }
     }
 
-    /// Tells the engine if a capture shows that the agent has begun to work. A turn may be so short that only these
-    /// captures show it.
+    /// If a capture shows that the agent has begun to work, tells the engine. In a very short turn, only these captures
+    /// show the work.
     async fn look_for_work(&mut self, agent: &KnownAgent, capture: &PaneScreen, pasted: &PastedText) {
         let is_at_work = |capture: &PaneScreen| is_busy(&capture.reading(agent));
         if self.work_seen || !self.was_at_rest() || !is_at_work(capture) || is_at_work(pasted.screen()) {
@@ -168,7 +169,7 @@ impl<'a> SubmitWatcher<'a> {
         self.sender.note_submission(SubmissionProgress::WorkSeen).await;
     }
 
-    /// Watches for any change of the screen. This is for programs without a known input box.
+    /// Watches for any change of the screen. Used for programs whose input box agtmux cannot read.
     async fn watch_change(&mut self, before: &PaneScreen) -> ApiResult<EnterResult> {
         let deadline = Instant::now() + ENTER_TIMEOUT;
         let mut pause = MIN_POLL_INTERVAL;
@@ -257,7 +258,7 @@ fn is_busy(reading: &ScreenReading) -> bool {
         || reading.observations.iter().any(|observation| observation.assertion.state() == Some(State::Running))
 }
 
-/// Compares the text that the box shows now with the text that it showed before Enter.
+/// Compares the text in the input box now with the text in the box before Enter.
 fn compare_box(typed: &str, before: &str, snippet: Option<&str>) -> BoxState {
     let (typed, before) = (snippet::without_whitespace(typed), snippet::without_whitespace(before));
     if typed.is_empty() {

@@ -236,7 +236,7 @@ async fn start_two_agents(engine: &TestEngine, kind: &str, dirs: [&str; 2]) {
     engine.handle().flush().await;
 }
 
-/// An event of a process that serves several agents, sent from the first agent's pane.
+/// An event of a process that serves several agents. The event names the pane of the first agent.
 fn shared_process_event(key: &str, kind: &str, session: &str, dir: &str) -> IncomingEvent {
     let origin = EventOrigin {
         agent_type: Some(AgentType::new(kind)),
@@ -249,7 +249,7 @@ fn shared_process_event(key: &str, kind: &str, session: &str, dir: &str) -> Inco
     IncomingEvent { address: EventAddress::Origin(origin), ..hook(key, &payload) }
 }
 
-/// Reports this assertion as read from the title of the agent in this pane.
+/// Reports an assertion as if it came from the title of the agent in this pane.
 async fn set_title(engine: &TestEngine, pane: u32, assertion: Assertion) {
     let process = ProcessRef { pid: 50 + pane, start: 7 };
     engine
@@ -340,7 +340,7 @@ async fn an_agent_with_its_own_process_is_not_bound_by_directory() {
     assert_eq!(event.status, EventReceiptStatus::PendingBind);
 }
 
-/// The same event from a process that was started outside tmux.
+/// The same event as if it came from a process outside tmux.
 fn without_pane(event: IncomingEvent) -> IncomingEvent {
     match event.address {
         EventAddress::Origin(origin) => {

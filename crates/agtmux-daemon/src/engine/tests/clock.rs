@@ -1,4 +1,4 @@
-//! The clock is set, or the machine sleeps.
+//! Tests in which the clock is set or the machine sleeps.
 
 use agtmux_core::evidence::{Assertion, DialogKind, Observation, RuleRef};
 
@@ -13,7 +13,7 @@ const STEPS: [SignedDuration; 4] = [
 ];
 
 impl TestEngine {
-    /// Shows a screen that is captured now.
+    /// Sends a screen capture with these assertions. The capture has the current time.
     async fn show(&self, assertions: &[Assertion]) {
         self.show_as_of(self.clock.now(), assertions).await;
     }

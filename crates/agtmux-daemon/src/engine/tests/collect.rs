@@ -1,4 +1,4 @@
-//! The batches that hubs get.
+//! Tests of the batches that hubs get.
 
 use agtmux_api::host_protocol::HostEvidence;
 use tokio::time::timeout;

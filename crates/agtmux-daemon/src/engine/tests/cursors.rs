@@ -1,4 +1,4 @@
-//! Events with a sequence number from their source.
+//! Tests of events that carry a sequence number from their source.
 
 use super::*;
 

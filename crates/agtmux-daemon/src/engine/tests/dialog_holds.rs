@@ -11,7 +11,7 @@ use super::*;
 
 const LONG: Duration = Duration::from_secs(3600);
 
-/// An engine with a running agent. The hints are those that the observer of its server gets.
+/// An engine with a running agent, and the hints that the engine sends to the observer of the agent's server.
 pub(super) async fn observed_engine(
     dialog_hold: Duration,
 ) -> (TestEngine, tokio::sync::mpsc::UnboundedReceiver<crate::observe::ObserverHint>) {

@@ -1,4 +1,4 @@
-//! Events of an ended runtime never affect the new runtime in its pane.
+//! Tests that events of an ended runtime never affect the new runtime in the same pane.
 
 use super::*;
 

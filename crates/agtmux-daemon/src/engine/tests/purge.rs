@@ -1,4 +1,4 @@
-//! Old data is erased from the disk, and the rest can still be replayed.
+//! Tests that old data is erased from the disk, and that the remaining data can still be replayed.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn disk_bytes(dir: &std::path::Path) -> Vec<u8> {
     files.flat_map(|file| std::fs::read(file.path()).unwrap_or_default()).collect()
 }
 
-/// Whether a part of this payload is on the disk. Its pages may be anywhere in the files.
+/// Whether any part of this payload is on the disk. The parts may be anywhere in the database files.
 fn is_on_disk(dir: &std::path::Path, payload: &[u8]) -> bool {
     let disk = disk_bytes(dir);
     let parts: Vec<&[u8]> = payload.chunks(256).filter_map(|chunk| chunk.get(..24)).collect();
@@ -16,7 +16,7 @@ fn is_on_disk(dir: &std::path::Path, payload: &[u8]) -> bool {
     disk.windows(24).any(|window| parts.contains(&window))
 }
 
-/// The payloads as they are stored.
+/// All payloads in the database, in their stored form.
 fn stored_payloads(dir: &std::path::Path) -> Vec<Vec<u8>> {
     let connection = rusqlite::Connection::open(dir.join("state.db")).expect("opened");
     let mut statement = connection.prepare("SELECT payload FROM events WHERE payload IS NOT NULL").expect("valid");

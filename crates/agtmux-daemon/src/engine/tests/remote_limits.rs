@@ -1,4 +1,4 @@
-//! Limits on the evidence of one remote host.
+//! Tests of the limits on the evidence of one remote host.
 
 use super::*;
 use crate::remote::RemoteUpdate;
@@ -83,8 +83,8 @@ async fn the_agents_of_one_host_are_limited() {
     assert_eq!(panes_and_errors(&engine).1.len(), 1);
 }
 
-/// Each pair of updates ends one agent and starts another. The number of agents must stay right, although the engine
-/// does not count all agents again for each update.
+/// Each pair of updates ends one agent and starts another. The count of agents must stay right, although the engine
+/// does not count all agents again after each update.
 #[tokio::test]
 async fn swapped_agents_count_once_within_a_batch() {
     let engine = TestEngine::new();

@@ -23,7 +23,7 @@ fn pending(engine: &TestEngine) -> bool {
     log.view.items(ListScope::Panes).any(is_pending)
 }
 
-/// Sends a settled capture that shows the agent at rest. The capture is dated `after` from now.
+/// Sends a capture of a settled screen that shows the agent at rest. The time of the capture is `after` from now.
 async fn show_rest(engine: &TestEngine, after: SignedDuration) {
     let captured_at = engine.clock.now().checked_add(after).expect("in range");
     let rests = Observation::new(Source::Screen, Assertion::Idle, captured_at, RuleRef::new("test", 1));

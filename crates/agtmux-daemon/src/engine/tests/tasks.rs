@@ -1,4 +1,4 @@
-//! Tasks: an update of a session is stored and published as a whole, or not at all.
+//! Tests that an update of a task session is stored and published as a whole, or not at all.
 
 use agtmux_core::task::{RunId, TaskExit, TaskInput};
 
@@ -15,7 +15,7 @@ fn run_id() -> RunId {
     "r1".parse().expect("an id")
 }
 
-/// The launch of a run in the pane of [`TestEngine::set_pane`].
+/// An update that launches a run in the pane that [`TestEngine::set_pane`] makes.
 fn launch() -> TaskUpdate {
     let launched = TaskRunRow {
         run_id: run_id(),
@@ -36,7 +36,7 @@ fn exit(code: i32) -> TaskUpdate {
 }
 
 impl TestEngine {
-    /// The published task events after this number.
+    /// The published task events with a higher sequence number than `after`.
     fn task_events(&self, after: u64) -> Vec<String> {
         let EventsSince::Events(events) = self.event_log.read().since(after) else { panic!("the events are buffered") };
         let task_events = events.iter().filter_map(|published| published.event.task.as_ref());

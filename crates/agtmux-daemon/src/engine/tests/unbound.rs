@@ -1,4 +1,4 @@
-//! Events that wait for their runtime, and why they are dropped.
+//! Tests of events that wait for their runtime, and of the reasons why such events are dropped.
 
 use super::*;
 
@@ -61,7 +61,7 @@ fn bind_ambiguous_even_if_only_one_candidate_is_left() {
     });
 }
 
-/// Makes the pending events of a stopped engine older.
+/// Makes the pending events in the database older. The engine must be stopped.
 fn age(dir: &TempDir, seconds: i64) {
     let connection = rusqlite::Connection::open(dir.path().join("state.db")).expect("opened");
     let sql = "UPDATE events SET ingested_at = ingested_at - ?1, event_time = event_time - ?1";

@@ -1,4 +1,4 @@
-//! A store that refuses writes for a while.
+//! Tests with a store that refuses writes for a while.
 
 use super::*;
 

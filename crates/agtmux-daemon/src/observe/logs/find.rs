@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use agtmux_agents::AgentLogFile;
 use agtmux_tmux::platform::ProcessTable;
 
-/// The most directory entries that are searched.
+/// The search looks at no more directory entries than this.
 const MAX_ENTRIES: usize = 10_000;
 
-/// Finds the logs of the first process in the agent's process tree that has logs. The agent's process may be only a
-/// wrapper, so its descendants are searched, too. Processes after the first one with logs are not searched, because
-/// they may belong to another agent.
+/// Finds the logs of the first process in the agent's process tree that has any. The agent's process may be only a
+/// wrapper, so the search includes its descendants. Processes after the first one with logs are ignored, because they
+/// may belong to another agent.
 pub(super) fn find_logs(spec: &AgentLogFile, root: &Path, pid: u32, table: &dyn ProcessTable) -> Vec<PathBuf> {
     let tree = table.trees(&[pid]).ok().and_then(|mut trees| trees.pop()?);
     let pids: Vec<u32> = tree.into_iter().flat_map(|tree| tree.processes).map(|process| process.pid).collect();
@@ -38,7 +38,7 @@ fn open_logs(spec: &AgentLogFile, root: &Path, pid: u32, table: &dyn ProcessTabl
     found
 }
 
-/// The logs in the directories that contain this lock file.
+/// The logs in all directories that contain a lock file with this name.
 fn locked_logs(spec: &AgentLogFile, root: &Path, lock: &str) -> Vec<PathBuf> {
     let mut dirs = vec![root.to_owned()];
     let mut parts: Vec<&str> = spec.path.split('/').collect();

@@ -3,19 +3,19 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 
 /// The first read of an existing log starts this many bytes before its end.
 const LOOKBACK_BYTES: u64 = 256 << 10;
-/// How much is read at once.
+/// The most bytes that one call reads from the file.
 const READ_BYTES: usize = 1 << 20;
-/// Longer lines are skipped.
+/// A line that is longer than this is skipped.
 const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// A position in a log file.
+/// How far a log file has been read.
 #[derive(Debug)]
 pub(super) struct LogTail {
     start: TailStart,
     offset: u64,
-    /// The start of a line that is not complete yet.
+    /// The beginning of a line whose end has not been written yet.
     partial: Vec<u8>,
-    /// Whether the rest of the current line is discarded.
+    /// Whether the rest of the current line must be skipped, because the line is too long.
     skipping: bool,
 }
 
@@ -35,7 +35,7 @@ impl LogTail {
         Self { start: TailStart::AtTheEnd, ..Self::near_the_end() }
     }
 
-    /// The lines completed since the last read, and whether there is more to read.
+    /// Returns the lines that were completed since the last read, and whether the file has more to read.
     pub(super) fn read(&mut self, mut file: File, length: u64) -> (Vec<Vec<u8>>, bool) {
         self.begin(length);
         if length < self.offset {

@@ -3,7 +3,7 @@ use agtmux_core::ids::AgentType;
 use agtmux_core::runtime::LaunchOptions;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// A process table with one pane. Counts the cheap checks.
+/// A process table with one pane. It counts the cheap checks that are made.
 #[derive(Default)]
 struct Table {
     group: AtomicU32,
@@ -39,8 +39,8 @@ fn settled(now: Instant) -> PaneProcessWatch {
     }
 }
 
-/// Runs the checks that the pane requests, until one finds a change. Returns the milliseconds at which cheap checks
-/// ran.
+/// Runs checks at the times that the watch requests, until a check finds a change. Returns the times of the cheap
+/// checks in milliseconds.
 fn looks(
     watch: &mut PaneProcessWatch,
     table: &Table,
@@ -66,7 +66,7 @@ fn looks(
     times
 }
 
-/// A process table in which one process exists.
+/// A process table that contains exactly one process.
 struct OneProcess(ProcessRef);
 
 impl ProcessTable for OneProcess {
