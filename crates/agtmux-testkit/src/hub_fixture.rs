@@ -15,8 +15,8 @@ use crate::{TestHost, TestHosts, TestWorld, wait_for};
 pub const OUTAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The health of a target must leave `ok` within this time after its host stops answering.
 const MAX_OUTAGE_DELAY: Duration = Duration::from_secs(10);
-/// How long a test waits until the hub has reconnected. After a long outage, the hub waits up to 30 s
-/// before it tries again.
+/// How long a test waits until the hub has reconnected. After a long outage, the hub waits up to 30 s before
+/// it tries again.
 pub const RECOVERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A hub with a daemon, and its hosts. Rust drops the fields in this order: first the hosts, then the world.

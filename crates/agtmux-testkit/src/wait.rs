@@ -1,4 +1,4 @@
-//! Waits for a named condition.
+//! Waits until a condition holds. If it does not hold in time, the error message names the condition.
 
 use std::fmt::Debug;
 use std::thread;

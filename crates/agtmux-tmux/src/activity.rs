@@ -8,7 +8,8 @@ use crate::listing::{self, PANE, PANE_FIELDS, SERVER, SERVER_FIELDS, ServerListi
 use crate::server::TmuxError;
 
 /// Values that show whether a pane is active. `window_activity` changes when any pane of the window writes, even if the
-/// cursor and the history stay the same. It counts whole seconds, so several writes in one second change it only once.
+/// cursor and the history stay the same. It is a time in whole seconds, so several writes in one second change it only
+/// once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaneActivity {
     /// Unix time in seconds, by the clock of the tmux server.

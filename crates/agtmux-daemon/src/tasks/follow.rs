@@ -34,7 +34,7 @@ pub(super) struct FollowedSession {
     check_at: Option<Instant>,
     /// Set after a failed check. Until this time, only a command or a change in tmux causes another check.
     retry_at: Option<Instant>,
-    /// A check is in progress.
+    /// Whether a check is in progress.
     checking: bool,
     /// Names of tasks whose windows are being made.
     pub(super) pending_windows: Vec<String>,

@@ -20,7 +20,7 @@ use crate::observe::server_name;
 
 /// How many lines are read from a pane if the task has no log and the caller gives no number.
 const DEFAULT_PANE_LINES: u32 = 2000;
-/// The maximum size of a log in one response. From a longer log, the response contains the end.
+/// The maximum size of a log in one response. A longer log is cut: the response contains only its end.
 const MAX_LOG_BYTES: u64 = 16 << 20;
 
 impl Tasks {

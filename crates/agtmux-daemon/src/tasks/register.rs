@@ -126,7 +126,8 @@ impl Tasks {
         true
     }
 
-    /// Waits until the replaced tasks of this window have recorded their exits, at most `EXIT_RECORD_TIMEOUT`.
+    /// Waits until the replaced tasks of this window have recorded their exits and their output is logged. Gives up
+    /// after a timeout.
     async fn wait_for_exit_records(&self, key: &TaskSessionKey, window: WindowId) {
         let processes = self.0.discovery.processes();
         let until = Instant::now() + EXIT_RECORD_TIMEOUT;

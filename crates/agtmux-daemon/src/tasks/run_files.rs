@@ -41,7 +41,7 @@ pub(super) struct RunReader {
     pub(super) recheck_at: Option<Instant>,
 }
 
-/// The log size of an ended task whose output may still be growing.
+/// The size of the log of an ended task, while more output may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct UnreadOutput {
     /// When the log last grew.

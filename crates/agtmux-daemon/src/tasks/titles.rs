@@ -15,7 +15,7 @@ use agtmux_core::task::session_title;
 const MAX_READ_BYTES: u64 = 1 << 20;
 /// The search for a session file stops after this many directory entries.
 const MAX_ENTRIES: usize = 200_000;
-/// How long a caller waits for a title. A disk may hang.
+/// How long a caller waits for a title. Reading a title can take forever if the disk hangs.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The title of a harness session, shortened so that it fits into a notice. `None` if no known harness has such a

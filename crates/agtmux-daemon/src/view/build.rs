@@ -138,7 +138,7 @@ fn state_of(pane: &Pane, states: &StateResolver) -> Option<State> {
     states.state(&pane.runtime.as_ref()?.id).map(|record| record.state)
 }
 
-/// The outages that last now.
+/// All outages that have not ended.
 pub(super) fn errors(fleet: &Fleet) -> Vec<TargetError> {
     let of_targets = fleet.target_outages().map(|(target, outage)| error(target.to_string(), None, outage, 0));
     let of_servers = fleet.servers().filter_map(|(key, server)| {

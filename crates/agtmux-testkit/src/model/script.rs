@@ -36,8 +36,8 @@ pub enum ScriptedAction {
     Think(u32),
     /// `RUN cmd`: call the shell tool.
     Run(String),
-    /// `DO cmd`: like `RUN`, but the tool call asks for no extra permissions. Some agents have tool calls that never
-    /// ask for them. For those agents, `DO` and `RUN` are the same.
+    /// `DO cmd`: like `RUN`, but the tool call asks for no extra permissions. The tool calls of some agents never
+    /// ask for extra permissions. For those agents, `DO` and `RUN` are the same.
     Do(String),
     /// `BG cmd`: like `RUN`, but in the background if the agent can run commands there.
     Background(String),

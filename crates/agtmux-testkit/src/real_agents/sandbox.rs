@@ -23,7 +23,7 @@ const SOON: Duration = Duration::from_secs(20);
 /// A proxy address at which no program listens. With it, connections to other machines fail at once.
 const CLOSED_PROXY: &str = "http://127.0.0.1:9";
 
-/// A script for the tests' tools. It creates a file, sleeps and prints a line.
+/// The script of both tools that agents run in tests. It creates a file, sleeps and prints a line.
 const TOOL: &str = "#!/bin/sh\ntouch \"${0##*/}.began\"\nsleep \"$1\"\necho tool ended\n";
 
 pub struct AgentSandbox {

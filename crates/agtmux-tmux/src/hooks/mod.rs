@@ -50,7 +50,7 @@ pub struct HintHooks {
 }
 
 impl HintHooks {
-    /// Returns `None` if the path is relative, has not the suffix of hint files, or would need quotes inside a hook.
+    /// Returns `None` if the path is relative, lacks the suffix of hint files, or would need quotes inside a hook.
     pub fn new(hint_file: &Path) -> Option<Self> {
         let path = hint_file.to_str()?;
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+@,=".contains(&b);

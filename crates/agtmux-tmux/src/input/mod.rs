@@ -177,8 +177,8 @@ impl TypeStep<'_> {
     }
 }
 
-/// When the caller gives up a call that starts at `now`, as Unix time in seconds. The result is at least one second
-/// later than the second of `now`.
+/// When the caller gives up a call that starts at `now`, as Unix time in seconds. The result is always in a later
+/// second than `now`.
 pub(crate) fn deadline_second(now: SystemTime, timeout: Duration) -> u64 {
     let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     (now + timeout).as_secs().max(now.as_secs() + 1)

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 /// The maximum number of processes per pane. If a pane has more, only the ones closest to the pane's first process
-/// count.
+/// are kept.
 pub const MAX_TREE: usize = 512;
 
 /// One process as the kernel reports it. Texts come from the process and can be any bytes.
