@@ -11,11 +11,11 @@ use crate::fake_agent::FakeAgent;
 use crate::http::{self, HttpResponse};
 use crate::{TestTmuxServer, TestWorld, wait_for};
 
-/// The tests may run inside an agent, so actions from agents are allowed. Short delays keep the tests fast.
+/// Actions from agents are allowed, because the tests may run inside an agent. Short delays keep the tests fast.
 pub const SETTINGS: &str = "actions.allow_from_agents = true\ntmux_bridge.text_enter_delay_ms = 10\n\
                         tmux_bridge.sequential_send_delay_ms = 5\n";
 
-/// A world with a daemon and a tmux server. Fields are dropped in order: the server before the world.
+/// A world with a daemon and a tmux server. Rust drops the fields in this order: first the server, then the world.
 pub struct ActionFixture {
     pub server: TestTmuxServer,
     pub world: TestWorld,
@@ -85,7 +85,7 @@ impl ActionFixture {
         items(&listing).iter().find(here).cloned()
     }
 
-    /// Waits until the agent is listed in this state.
+    /// Waits until agtmux lists the agent in this state. Returns the listed item.
     #[track_caller]
     pub fn wait_for_state(&self, agent: &RecordingAgent, state: &str) -> Value {
         wait_for(&format!("{} to be {state}", agent.pane), SOON, || {
@@ -94,7 +94,7 @@ impl ActionFixture {
         })
     }
 
-    /// Makes the agent draw this scene and waits until the agent is listed in this state.
+    /// Makes the agent draw this scene, and waits until agtmux lists the agent in this state.
     #[track_caller]
     pub fn show_scene(&self, agent: &RecordingAgent, scene: &str, state: &str) -> Value {
         agent.draw_scene(scene);
@@ -129,7 +129,8 @@ impl ActionFixture {
         answer.json()
     }
 
-    /// A request body with the fields of `more`, guarded by the id and the nonce of this action snapshot.
+    /// A request body with the fields of `more`. It also contains the reference, and the id and the nonce of the action
+    /// snapshot.
     pub fn with_snapshot(snapshot: &Value, reference: &str, more: &Value) -> Value {
         let guards = json!({"ref": reference, "snapshot_id": snapshot["snapshot_id"], "nonce": snapshot["nonce"]});
         merge_json(&guards, more)

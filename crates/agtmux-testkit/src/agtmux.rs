@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{TestTmuxServer, TestWorld, process, wait_for};
 
-/// The default timeout of waits, long enough for a machine that is busy with other tests.
+/// How long most waits may take. This is long enough for a machine that is busy with other tests.
 pub const SOON: Duration = Duration::from_secs(20);
 
 /// The output and exit code of a command.
@@ -36,24 +36,24 @@ impl CommandResult {
     }
 }
 
-/// Whether `AGTMUX_SOAK` asks for the long variants of tests.
+/// Whether the environment variable `AGTMUX_SOAK` asks for the long variants of tests.
 pub fn soak() -> bool {
     std::env::var_os("AGTMUX_SOAK").is_some_and(|value| !value.is_empty())
 }
 
-/// The executable under test. Cargo builds it before the integration tests and benchmarks of the same crate. The test
-/// programs are in the directory `deps`, and the executable is in its parent directory.
+/// The executable under test. Cargo builds it before the integration tests and benchmarks of the same crate. Cargo puts
+/// the test programs into the directory `deps`, and the executable into the parent directory of `deps`.
 pub fn agtmux_program() -> PathBuf {
     let test_program = std::env::current_exe().expect("the path of the test program is known");
     test_program.ancestors().nth(2).expect("test programs are in `deps`").join("agtmux")
 }
 
-/// A world with the executable under test.
+/// A test world that uses the executable under test.
 pub fn world() -> TestWorld {
     TestWorld::with_agtmux(agtmux_program())
 }
 
-/// Runs a command. Panics if it does not end in time.
+/// Runs a command and returns its output. Panics if the command does not end within `SOON`.
 #[track_caller]
 pub fn run(command: &mut Command) -> CommandResult {
     let output = output_within(command, SOON).unwrap_or_else(|| panic!("{command:?} did not end within {SOON:?}"));
@@ -93,7 +93,7 @@ pub fn items(listing: &Value) -> &Vec<Value> {
     listing["items"].as_array().unwrap_or_else(|| panic!("no items in {listing}"))
 }
 
-/// The code and the server of each target error.
+/// The error code and the server of each target error in a listing.
 pub fn errors(listing: &Value) -> Vec<(String, Option<String>)> {
     let errors = listing["target_errors"].as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -131,7 +131,7 @@ pub fn health(world: &TestWorld) -> Value {
     agtmux(world, &["daemon", "status", "--json"]).json()
 }
 
-/// Starts the daemon and waits until it serves. Returns its pid.
+/// Starts the daemon and waits until it accepts requests. Returns its pid.
 #[track_caller]
 pub fn start(world: &TestWorld) -> u32 {
     let done = agtmux(world, &["daemon", "start"]);
@@ -151,7 +151,7 @@ pub fn stop(world: &TestWorld) {
     assert_eq!(done.code, Some(0), "{}", done.stderr);
 }
 
-/// Kills a process with SIGKILL and waits for its end.
+/// Kills a process with SIGKILL and waits until it has ended.
 #[track_caller]
 pub fn kill(pid: u32) {
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a pid");
@@ -177,7 +177,7 @@ pub fn wait_for_hooks(world: &TestWorld, server: &str) {
     });
 }
 
-/// Writes the configuration of a world.
+/// Writes the configuration file of a world.
 pub fn configure(world: &TestWorld, text: &str) {
     let file = world.config_file();
     std::fs::create_dir_all(file.parent().expect("a file has a directory")).expect("the world is writable");

@@ -1,4 +1,4 @@
-//! Requests of the bridge API: posting hooks and following events.
+//! Requests to the bridge API. Tests use them to post hooks and to follow events.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::TestWorld;
 use crate::http::{self, HttpResponse, SseClient, connect, request};
 
-/// Posts a JSON body.
+/// Posts a JSON body to the daemon.
 #[track_caller]
 pub fn post(world: &TestWorld, path: &str, body: &str) -> HttpResponse {
     http::post(&world.socket(), path, body)
@@ -21,7 +21,7 @@ pub fn hook(world: &TestWorld, event: &str, body: &Value) -> String {
     answer.json()["agent_id"].as_str().expect("an id").to_owned()
 }
 
-/// The body of a session-start hook of an agent in this pane.
+/// The body of a session-start hook for an agent in this pane.
 pub fn session_start(session: &str, pane: &str, socket: &std::path::Path) -> Value {
     json!({"session_id": session, "tmux_pane": pane, "tmux": format!("{},1,0", socket.display()), "working_directory": "/tmp"})
 }

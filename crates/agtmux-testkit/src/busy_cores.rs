@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-/// Keeps cores busy until it is dropped.
+/// Keeps some cores of the machine busy until this value is dropped.
 #[derive(Debug)]
 pub struct BusyCores {
     stop: Arc<AtomicBool>,

@@ -13,10 +13,10 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::child::ChildGuard;
 use crate::tmux::TestTmuxServer;
 
-/// The maximum size of the stored output of a client.
+/// Only this many of the newest bytes of a client's output are stored.
 const KEPT_OUTPUT: usize = 256 * 1024;
 
-/// `tmux attach` in a pseudo terminal of 80 by 24. Dropping it detaches the client.
+/// `tmux attach` in a pseudo terminal with 80 columns and 24 rows. Dropping it detaches the client.
 #[derive(Debug)]
 pub struct AttachedClient {
     client: ChildGuard,
@@ -54,7 +54,7 @@ impl AttachedClient {
         set_size(&self.terminal, columns, rows);
     }
 
-    /// The newest bytes that the client has drawn.
+    /// The newest bytes that the client has written to its terminal.
     pub fn output(&self) -> Vec<u8> {
         self.output.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -86,7 +86,7 @@ fn set_size(terminal: &File, columns: u16, rows: u16) {
     tcsetwinsize(terminal, size).expect("a terminal has a size");
 }
 
-/// Reads the output until the client ends: unread output would block the tmux server.
+/// Reads the output until the client ends. If the output were not read, the tmux server would block.
 fn drain(mut terminal: File, output: Arc<Mutex<Vec<u8>>>) {
     thread::spawn(move || {
         let mut buffer = [0; 8192];

@@ -1,4 +1,4 @@
-//! A fake agent whose dialogs are drawn by the test.
+//! A fake agent that shows dialogs. The test draws the dialogs.
 
 use std::fs;
 use std::io::Write;

@@ -6,10 +6,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The variable that marks every process of a world and its descendants.
+/// The environment variable by which the processes of a world, and their descendants, can be recognised.
 pub(crate) const WORLD_VARIABLE: &str = "AGTMUX_WORLD";
 
-/// The variables that a world takes over from the test process. Programs and the measurement of coverage need them.
+/// The variables that a world takes over from the test process. Programs need them to run, or to measure coverage.
 const INHERITED_VARIABLES: [&str; 4] = ["PATH", "RUST_BACKTRACE", "LLVM_PROFILE_FILE", "LD_LIBRARY_PATH"];
 
 #[derive(Debug)]

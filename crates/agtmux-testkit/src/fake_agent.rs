@@ -58,8 +58,8 @@ impl FakeAgent {
         self.bytes_read().into_iter().filter(|byte| *byte != REDRAW).collect()
     }
 
-    /// All bytes typed so far. Sends a redraw key and waits until the agent has read it. The agent has then read all
-    /// earlier input too.
+    /// All bytes that the agent has received so far. To be sure that the agent has read everything, this function sends
+    /// a redraw key and waits until the agent has read that key too.
     #[track_caller]
     pub fn complete_input(&self) -> Vec<u8> {
         let count = || self.bytes_read().iter().filter(|byte| **byte == REDRAW).count();
@@ -69,7 +69,7 @@ impl FakeAgent {
         self.input_so_far()
     }
 
-    /// All text typed so far.
+    /// All text that the agent has received so far.
     #[track_caller]
     pub fn typed_text(&self) -> String {
         String::from_utf8(self.complete_input()).expect("text")
@@ -81,7 +81,8 @@ impl FakeAgent {
         assert!(read.is_empty(), "{} received input: {}", self.pane, read.escape_ascii());
     }
 
-    /// The submitted texts. Each must be one bracketed paste followed by Enter.
+    /// The texts that were submitted to the agent. Fails the test if a text is not exactly one bracketed paste and
+    /// Enter.
     #[track_caller]
     pub fn submitted_texts(&self) -> Vec<String> {
         let read = self.typed_text();
@@ -94,7 +95,7 @@ impl FakeAgent {
         texts.into_iter().map(paste).collect()
     }
 
-    /// How many turns have ended in the scenes in which Enter begins a turn.
+    /// How many turns have ended. Only some scenes have turns: in these scenes, Enter begins a turn.
     pub fn turns_ended(&self) -> usize {
         fs::read_to_string(self.dir.join("turns")).unwrap_or_default().lines().count()
     }

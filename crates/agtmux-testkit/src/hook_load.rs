@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// A series of turns per agent. Each turn is a prompt hook followed by a stop hook.
+/// For each agent, a series of turns. Each turn is a prompt hook followed by a stop hook.
 pub struct HookLoad {
-    /// The sessions. Each has its own connection.
+    /// The session ids of the agents. Each session has its own connection.
     sessions: Vec<String>,
-    /// Hooks per second of all sessions together.
+    /// How many hooks all sessions together post per second.
     per_second: f64,
     turns_each: usize,
-    /// The posting times of each agent's prompts.
+    /// For each agent, the times at which its prompts were posted.
     prompt_times: Vec<Mutex<Vec<Instant>>>,
 }
 
@@ -33,7 +33,7 @@ impl HookLoad {
         self.turns_each * self.sessions.len()
     }
 
-    /// The time at which the nth prompt of this agent was posted, or None if the prompt was not posted yet.
+    /// When the nth prompt of this agent was posted. None if it has not been posted yet.
     pub fn prompt_posted_at(&self, agent: usize, nth: usize) -> Option<Instant> {
         self.prompt_times[agent].lock().unwrap_or_else(PoisonError::into_inner).get(nth).copied()
     }

@@ -15,7 +15,7 @@ use crate::child::{ChildGuard, output_within};
 use crate::wait::wait_until;
 use crate::{TestTmuxServer, TestWorld, process};
 
-/// The time limit for sshd to start or end on a busy machine.
+/// How long sshd may take to start or to end on a busy machine.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The reason why hosts cannot be simulated on this machine, or None if they can. Tests that need hosts report the
@@ -48,13 +48,13 @@ pub struct TestHostOptions {
     /// The address on which sshd listens. Default: `127.0.0.1`. Hosts behind a [`NetworkLink`](crate::NetworkLink) need
     /// another address.
     pub address: Option<String>,
-    /// Words before the command that starts sshd, such as `ip netns exec NAME`.
+    /// Words to put before the command that starts sshd, such as `ip netns exec NAME`.
     pub command_prefix: Vec<String>,
 }
 
 impl TestHosts {
-    /// Sets up ssh for the hub in this world. The hub's `ssh` reads only the configuration that is created here, not
-    /// the user's.
+    /// Sets up ssh for the hub in this world. The hub's `ssh` reads the configuration that is created here. It does not
+    /// read the configuration of the user.
     pub fn for_hub(hub: &TestWorld) -> Self {
         let dir = hub.dir().join("ssh");
         fs::DirBuilder::new().mode(0o700).create(&dir).expect("a new directory");
@@ -81,7 +81,7 @@ impl TestHosts {
         self.start(alias, TestHostOptions::default())
     }
 
-    /// Starts a host with agtmux.
+    /// Starts a host on which agtmux is installed.
     #[track_caller]
     pub fn with_agtmux(&self, alias: &str, agtmux: impl Into<PathBuf>) -> TestHost {
         self.start(alias, TestHostOptions { agtmux: Some(agtmux.into()), ..TestHostOptions::default() })
@@ -154,7 +154,7 @@ impl TestHosts {
     }
 }
 
-/// A simulated host. Dropping it stops its sshd and then drops its world.
+/// A simulated host. Dropping it stops the host's sshd first, and then the processes of its world.
 #[derive(Debug)]
 pub struct TestHost {
     alias: String,
@@ -175,7 +175,7 @@ impl TestHost {
         self.port
     }
 
-    /// The world of the host: files, tmux servers, processes.
+    /// The world of the host, with its files, tmux servers and processes.
     pub fn world(&self) -> &TestWorld {
         &self.world
     }
@@ -193,7 +193,7 @@ impl TestHost {
         self.world.dir().join("sshd")
     }
 
-    /// Starts the host's sshd. Also restarts it after [`kill_sshd`](Self::kill_sshd).
+    /// Starts the host's sshd. Tests also use this to start it again after [`kill_sshd`](Self::kill_sshd).
     #[track_caller]
     pub fn start_sshd(&self) {
         let dir = self.dir();
@@ -214,7 +214,7 @@ impl TestHost {
         wait_until("sshd to listen", ANSWER_TIMEOUT, || self.log().contains("Server listening"));
     }
 
-    /// Kills the host's sshd and every connection, as a crash would.
+    /// Kills the host's sshd and closes every ssh connection, as if sshd had crashed.
     pub fn kill_sshd(&self) {
         let pids = self.sshd_pids();
         let Some(mut running) = self.sshd.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
@@ -226,7 +226,7 @@ impl TestHost {
         wait_until("every sshd's end", ANSWER_TIMEOUT, || !pids.iter().any(|pid| process::is_alive(*pid)));
     }
 
-    /// Stops every sshd process with SIGSTOP. Connections stay open, but the host does not answer.
+    /// Stops every sshd process with SIGSTOP. The connections stay open, but the host does not answer any more.
     pub fn freeze(&self) {
         let pids = self.sshd_pids();
         for pid in &pids {

@@ -1,10 +1,10 @@
-//! Hostile texts: newlines, commands, formats and escape sequences.
+//! Hostile texts. They contain newlines, commands, tmux formats and escape sequences.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// No text contains a slash or NUL, so each can be a file name. A text that is executed by mistake creates the file
-/// `$MARK`.
+/// No text contains a slash or NUL, so each text can be a file name. A program that executes a text by mistake creates
+/// the file `$MARK`.
 pub const HOSTILE_TEXTS: [&[u8]; 25] = [
     b"new\nline",
     b"a\n%9 FAKE\n2:%93",
@@ -33,7 +33,7 @@ pub const HOSTILE_TEXTS: [&[u8]; 25] = [
     "日本語 ✳ ümläut".as_bytes(),
 ];
 
-/// Escapes a trailing `;`, which tmux would read as a command separator.
+/// Escapes a `;` at the end of the text, because tmux would read it as a command separator.
 pub fn tmux_argument(text: &[u8]) -> OsString {
     match text.strip_suffix(b";") {
         Some(rest) => OsString::from_vec([rest, b"\\;"].concat()),
@@ -41,13 +41,13 @@ pub fn tmux_argument(text: &[u8]) -> OsString {
     }
 }
 
-/// Like [`tmux_argument`], but also escapes `#`, for arguments that tmux expands as formats.
+/// Like [`tmux_argument`], but also escapes `#`. Use this for arguments in which tmux expands formats.
 pub fn tmux_argument_escaped(text: &[u8]) -> OsString {
     let doubled: Vec<u8> = text.iter().flat_map(|b| if *b == b'#' { vec![b'#'; 2] } else { vec![*b] }).collect();
     tmux_argument(&doubled)
 }
 
-/// Checks that the output contains no control characters except newlines and, on a terminal, colours.
+/// Checks that the output contains no control characters. Newlines are allowed, and so are colours if `on_terminal`.
 #[track_caller]
 pub fn assert_terminal_safe(printed: &[u8], on_terminal: bool) {
     let text = std::str::from_utf8(printed).unwrap_or_else(|_| panic!("not UTF-8: {}", printed.escape_ascii()));

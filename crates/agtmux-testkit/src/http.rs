@@ -47,7 +47,8 @@ pub fn send(socket: &Path, bytes: &[u8]) -> Option<HttpResponse> {
     exchange(socket, bytes, false)
 }
 
-/// Sends bytes that may not be a complete request. Closes the writing side, so that the daemon does not wait for more.
+/// Sends bytes that may not be a complete request. Then closes the sending side, so that the daemon does not wait for
+/// more.
 pub fn send_then_close(socket: &Path, bytes: &[u8]) -> Option<HttpResponse> {
     exchange(socket, bytes, true)
 }
@@ -86,7 +87,7 @@ pub fn try_post(socket: &Path, path: &str, body: &str) -> Option<HttpResponse> {
     send(socket, &[&request("POST", path, &headers), body.as_bytes()].concat())
 }
 
-/// One server-sent event. A snapshot ends with an event that has only an id.
+/// One server-sent event. An event with an id and no other content marks the end of a snapshot.
 #[derive(Debug, Clone)]
 pub struct SseEvent {
     pub id: Option<u64>,
@@ -108,7 +109,7 @@ impl SseEvent {
     }
 }
 
-/// Reads an event stream in a background thread.
+/// Receives the events of a stream. A background thread reads the stream.
 pub struct SseClient(Receiver<SseEvent>);
 
 impl SseClient {
@@ -148,7 +149,7 @@ impl SseClient {
         self.0.recv_timeout(deadline).ok()
     }
 
-    /// Reads events up to and including the first that satisfies the condition.
+    /// Reads events until one satisfies the condition. Returns all of them, including the last.
     #[track_caller]
     pub fn until(&self, what: &str, fits: impl Fn(&SseEvent) -> bool) -> Vec<SseEvent> {
         let mut seen = Vec::new();
@@ -163,7 +164,7 @@ impl SseClient {
         }
     }
 
-    /// The items of the snapshot and the id to resume from.
+    /// The items of the snapshot, and the id after which to resume the stream.
     #[track_caller]
     pub fn snapshot(&self) -> (Vec<SseEvent>, u64) {
         let mut items = self.until("the end of the snapshot", |event| event.kind.is_none() && event.id.is_some());
@@ -172,7 +173,7 @@ impl SseClient {
     }
 }
 
-/// Requests the stream without reading the response.
+/// Sends the request for an event stream, but does not read the response.
 #[track_caller]
 pub fn open_stream(socket: &Path, query: &str, last_event_id: Option<u64>) -> UnixStream {
     let mut stream = connect(socket);

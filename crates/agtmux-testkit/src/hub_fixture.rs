@@ -10,15 +10,16 @@ use crate::fake_agent::FakeAgent;
 use crate::http::{self, HttpResponse};
 use crate::{TestHost, TestHosts, TestWorld, wait_for};
 
-/// How long a test waits for the hub to notice an outage. The hub should need at most ten seconds, but the test machine
+/// How long a test waits until the hub notices an outage. The hub should need at most ten seconds, but the test machine
 /// may be busy.
 pub const OUTAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The health of a target must leave `ok` within this time after its host stops answering.
 const MAX_OUTAGE_DELAY: Duration = Duration::from_secs(10);
-/// How long a test waits for the hub to reconnect. After a long outage the attempts of the hub are up to 30 s apart.
+/// How long a test waits until the hub has reconnected. After a long outage, the hub waits up to 30 s before
+/// it tries again.
 pub const RECOVERY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A hub with a daemon, and its hosts. Fields are dropped in order: the hosts before the world.
+/// A hub with a daemon, and its hosts. Rust drops the fields in this order: first the hosts, then the world.
 pub struct HubFixture {
     pub hosts: TestHosts,
     pub world: TestWorld,

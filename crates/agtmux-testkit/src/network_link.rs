@@ -1,4 +1,4 @@
-//! Network links that a test can cut. Each one leads to a network namespace.
+//! Network links that a test can cut. Each link connects this machine to a network namespace.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,7 +18,7 @@ fn ip(args: &[&str]) -> Result<(), String> {
 }
 
 impl NetworkLink {
-    /// Creates a link. Fails without the permission to create namespaces.
+    /// Creates a link. Fails if the tests may not create network namespaces.
     pub fn new() -> Result<Self, String> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let n = (std::process::id() * 4 + COUNT.fetch_add(1, Ordering::SeqCst)) % 16_000;
@@ -37,7 +37,7 @@ impl NetworkLink {
         Ok(link)
     }
 
-    /// Changes the options so that the host is at the other end of the link.
+    /// Changes the options of a host so that the host runs at the other end of the link.
     pub fn place_behind(&self, options: TestHostOptions) -> TestHostOptions {
         let within = ["ip", "netns", "exec", &self.name].map(str::to_owned).to_vec();
         TestHostOptions { address: Some(self.address.clone()), command_prefix: within, ..options }
@@ -47,7 +47,7 @@ impl NetworkLink {
         self.name.replacen("agt", "agto", 1)
     }
 
-    /// Drops all packets silently: neither side gets an error.
+    /// Cuts the link: all packets are lost, and neither side gets an error.
     #[track_caller]
     pub fn cut(&self) {
         ip(&["link", "set", &self.outer_interface(), "down"]).expect("the interface belongs to this test");

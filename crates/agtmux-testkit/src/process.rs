@@ -13,7 +13,7 @@ pub fn all() -> Vec<u32> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Whether the process is alive. A zombie is not.
+/// Whether the process is alive. A zombie counts as dead.
 pub fn is_alive(pid: u32) -> bool {
     ProcStat::read(pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
 }
@@ -22,7 +22,7 @@ pub fn is_stopped(pid: u32) -> bool {
     ProcStat::read(pid).is_some_and(|stat| stat.state == 'T')
 }
 
-/// The targets of the open file descriptors, sorted. Empty if the process has ended.
+/// What the open file descriptors refer to, sorted by path. Empty if the process has ended.
 pub fn open_fds(pid: u32) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
     let mut targets: Vec<PathBuf> = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok()).collect();
@@ -63,7 +63,7 @@ pub fn descendants(pid: u32) -> Vec<u32> {
     found
 }
 
-/// The CPU time used by the process itself.
+/// The CPU time used by the process itself, without its children.
 pub fn cpu_time(pid: u32) -> Option<Duration> {
     ProcStat::read(pid).map(|stat| ticks(stat.own_ticks))
 }
@@ -73,22 +73,22 @@ pub fn cpu_time_with_children(pid: u32) -> Option<Duration> {
     ProcStat::read(pid).map(|stat| ticks(stat.own_ticks + stat.children_ticks))
 }
 
-/// The resident memory in bytes.
+/// The resident memory of a process, in bytes.
 pub fn resident_memory(pid: u32) -> Option<u64> {
     let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
     let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
     Some(pages * rustix::param::page_size() as u64)
 }
 
-/// The number of processes and threads that all users have started since boot. To count the starts during a test,
-/// compare two readings on a quiet machine.
+/// The number of processes and threads that have been started on this machine since boot. To count those that a test
+/// starts, compare two readings while nothing else runs.
 pub fn started_since_boot() -> u64 {
     let stat = fs::read_to_string("/proc/stat").expect("/proc/stat is readable");
     let line = stat.lines().find_map(|line| line.strip_prefix("processes ")).expect("/proc/stat counts processes");
     line.trim().parse().expect("a number")
 }
 
-/// The pid and command line, for messages.
+/// The pid and the command line of a process, for test messages.
 pub fn describe(pid: u32) -> String {
     let argv = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words: Vec<_> = argv.split(|b| *b == 0).filter(|w| !w.is_empty()).map(String::from_utf8_lossy).collect();
@@ -109,7 +109,7 @@ pub fn has_variable(pid: u32, name: &str, value: &str) -> bool {
     environment.split(|b| *b == 0).any(|variable| variable == wanted.as_bytes())
 }
 
-/// Sends a signal. Returns false if there is no such process.
+/// Sends a signal. Returns false if the signal could not be sent.
 pub fn signal(pid: u32, signal: Signal) -> bool {
     to_pid(pid).is_some_and(|pid| rustix::process::kill_process(pid, signal).is_ok())
 }
@@ -122,7 +122,7 @@ fn ticks(count: u64) -> Duration {
     Duration::from_millis(count * 1000 / rustix::param::clock_ticks_per_second())
 }
 
-/// The resources of a process. Comparing two footprints shows a leak.
+/// The resources that a process uses. A comparison of two footprints reveals a leak.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footprint {
     pub fds: Vec<PathBuf>,

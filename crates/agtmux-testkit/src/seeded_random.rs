@@ -2,12 +2,13 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// SplitMix64. The same seed gives the same choices.
+/// A random number generator (SplitMix64). Two generators with the same seed make the same choices.
 #[derive(Debug)]
 pub struct SeededRandom(u64);
 
 impl SeededRandom {
-    /// Seeded from `AGTMUX_SEED` or from the clock. Prints the seed so that a failed run can be repeated.
+    /// Takes the seed from `AGTMUX_SEED`, or from the clock if that is not set. Prints the seed, so that a failed run
+    /// can be repeated.
     pub fn new() -> Self {
         let given = std::env::var("AGTMUX_SEED").ok();
         let seed = given.map(|seed| seed.parse().expect("AGTMUX_SEED is a number")).unwrap_or_else(|| {

@@ -7,17 +7,17 @@ use std::{env, thread};
 use crate::agtmux::soak;
 use crate::host::hosts_unavailable_reason;
 
-/// The variable with the path of the file that collects the skipped tests. `scripts/test` sets the variable and prints
-/// the file at the end.
+/// This environment variable contains the path of a file that collects the skipped tests. `scripts/test` sets the
+/// variable and prints the file at the end.
 const FILE_VARIABLE: &str = "AGTMUX_SKIPPED_TESTS";
 
-/// Reports that this test, or a part of it, is skipped, and why. The caller must then return.
+/// Reports that this test, or a part of it, is skipped. The caller must then return.
 pub fn skip(reason: &str) {
     report("skipped", reason);
 }
 
-/// Returns true and reports the skip if this is not a soak run. The caller must then skip this test, or the part of it
-/// that is only for soak runs.
+/// Outside soak runs, reports a skip and returns true. If this function returns true, the caller must skip the test, or
+/// the part of it that is only for soak runs.
 pub fn skip_outside_soak() -> bool {
     let skipped = !soak();
     if skipped {
@@ -26,7 +26,7 @@ pub fn skip_outside_soak() -> bool {
     skipped
 }
 
-/// Returns true and reports the skip if test hosts cannot run on this machine. The caller must then return.
+/// If test hosts cannot run on this machine, reports the skip and returns true. The caller must then return.
 pub fn skip_without_hosts() -> bool {
     let reason = hosts_unavailable_reason();
     reason.iter().for_each(|reason| skip(reason));

@@ -1,4 +1,5 @@
-//! Many concurrent readers of the bridge stream on one thread, and stalled connections that read nothing.
+//! Many concurrent readers of the bridge's event stream, all on one thread. Also opens stalled connections, which read
+//! nothing.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -12,11 +13,11 @@ use tokio::sync::watch;
 
 use crate::hook_load::HookLoad;
 
-/// How readers connect, and the hook load whose events they read.
+/// How readers connect to the daemon, and the hook load that causes the events they read.
 #[derive(Clone)]
 pub struct StreamSubscription {
     pub address: SocketAddr,
-    /// The authorization header.
+    /// The authorization header that readers send.
     pub bearer: String,
     /// The ids of the agents, in the same order as the sessions of `load`.
     pub agent_ids: Arc<[String]>,
@@ -25,12 +26,12 @@ pub struct StreamSubscription {
 
 #[derive(Debug, Default)]
 pub struct ReaderProgress {
-    /// The id of the last event.
+    /// The id of the last event that this reader has received.
     last_id: AtomicU64,
     pub events: AtomicU64,
-    /// The number of received prompts.
+    /// How many prompts this reader has received.
     pub prompts: AtomicU64,
-    /// The number of skipped events and resyncs.
+    /// How many events this reader has missed. A resync counts too.
     pub missed: AtomicU64,
     /// For each prompt: when it was posted, and how many milliseconds later this reader received it.
     lags: Mutex<Vec<(Instant, f64)>>,
@@ -38,14 +39,14 @@ pub struct ReaderProgress {
 
 pub struct StreamReaders {
     readers: Vec<Arc<ReaderProgress>>,
-    /// Open connections that are never read.
+    /// Open connections that the tests never read from.
     _stalled: Vec<TcpStream>,
     end: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl StreamReaders {
-    /// Opens all connections. Returns when the daemon has answered on each of them.
+    /// Opens all connections. Returns when the daemon has answered on every one.
     pub fn connect(subscription: &StreamSubscription, readers: usize, stalled: usize) -> Self {
         let stalled = (0..stalled).map(|_| subscription.open_stream()).collect();
         let (end, ended) = watch::channel(false);
@@ -69,7 +70,7 @@ impl StreamReaders {
         self.readers.iter().map(|reader| reader.missed.load(Ordering::SeqCst)).sum()
     }
 
-    /// The latencies of all readers, ordered by the time at which the prompt was posted.
+    /// The delays with which the readers received the prompts, ordered by the times at which the prompts were posted.
     pub fn lags(&self) -> Vec<f64> {
         let of = |reader: &Arc<ReaderProgress>| reader.lags.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut lags: Vec<(Instant, f64)> = self.readers.iter().flat_map(of).collect();

@@ -16,7 +16,7 @@ pub fn project(world: &TestWorld) -> PathBuf {
     dir
 }
 
-/// `agtmux task …` in the directory of the project, with the project's session in the environment.
+/// An `agtmux task` command. It runs in the directory of the project, and its environment names the project's session.
 pub fn command(world: &TestWorld, args: &[&str]) -> Command {
     let mut command = world.agtmux();
     command.env("AGTMUX_SESSION", SESSION).current_dir(project(world)).arg("task").args(args);

@@ -1,4 +1,4 @@
-//! Fixture for task tests: a task session on a real tmux server and its events.
+//! Fixture for task tests. It has a task session on a real tmux server, and reads the session's events.
 
 use std::fs;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ impl TaskFixture {
         fixture
     }
 
-    /// The name of the project's task session with this id.
+    /// The name that a task session of this project has if its session id is `id`.
     pub fn session_name(&self, id: &str) -> String {
         let path = self.project.to_str().expect("UTF-8");
         let done = run(self.agtmux().args(["task", "session-name", path, id]));
@@ -69,7 +69,7 @@ impl TaskFixture {
         done
     }
 
-    /// Starts a task. Replaces a task with this name.
+    /// Starts a task. If a task with this name exists, replaces it.
     #[track_caller]
     pub fn run(&self, name: &str, command: &str) -> LaunchedTask {
         let started = self.task_ok(&["run", "--json", "--replace", name, "--", command]).json();
@@ -96,7 +96,7 @@ impl TaskFixture {
         answer["items"].as_array().expect("items").clone()
     }
 
-    /// The event messages of one window, without their common prefix.
+    /// The messages of all events of one window. The prefix that all messages share is left out.
     #[track_caller]
     pub fn event_messages(&self, window: &str) -> Vec<String> {
         let events = self.events();
@@ -130,8 +130,8 @@ impl TaskFixture {
         });
     }
 
-    /// Runs a task that asks a question, rings the bell and exits. Waits until the events of this task are stored. By
-    /// then, all earlier events are stored too.
+    /// Runs a task that asks a question, rings the bell and exits, and waits until its events are stored. At that
+    /// point, all earlier events are stored too.
     #[track_caller]
     pub fn run_marker_task(&self) {
         let name = format!("witness-{}", self.events().len());
@@ -141,7 +141,7 @@ impl TaskFixture {
         self.event(&marker.window, "exited");
     }
 
-    /// The window ids of the session, from tmux.
+    /// The window ids of the session, as tmux lists them.
     pub fn windows(&self) -> Vec<String> {
         let target = format!("={}", self.session);
         let all = self.tmux.try_run(&["list-windows", "-t", &target, "-F", "#{window_id}"]).unwrap_or_default();
@@ -152,7 +152,7 @@ impl TaskFixture {
         self.project.join(name)
     }
 
-    /// Creates a window in the session with tmux itself instead of with agtmux. Returns the window id.
+    /// Creates a window in the session by using tmux directly, not agtmux. Returns the window id.
     #[track_caller]
     pub fn unmanaged_window(&self, name: &str, command: &str) -> String {
         let target = format!("={}:", self.session);

@@ -15,7 +15,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::ChildGuard;
 use crate::agtmux::SOON;
 
-/// Runs the command, which must succeed, on a terminal of this width and returns its output.
+/// Runs the command on a terminal of this width and returns its output. Fails the test if the command fails.
 #[track_caller]
 pub fn printed_on_terminal(command: &mut Command, columns: u16) -> Vec<u8> {
     let (printed, status) = run_on_terminal(command, columns);
@@ -50,7 +50,7 @@ fn open(columns: u16) -> (File, File) {
     (File::from(terminal), program_side)
 }
 
-/// Reads until a read fails. Reads fail when the other side is closed.
+/// Reads until a read fails. A read fails when the other side of the terminal is closed.
 fn read_all(mut terminal: File) -> Vec<u8> {
     let (mut all, mut buffer) = (Vec::new(), [0; 8192]);
     while let Ok(count @ 1..) = terminal.read(&mut buffer) {

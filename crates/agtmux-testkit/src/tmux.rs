@@ -13,10 +13,11 @@ use crate::environment::TestEnvironment;
 use crate::process;
 use crate::wait::{wait_for, wait_until};
 
-/// The time limit for one tmux command. Only a stopped or broken server exceeds it.
+/// The time limit for one tmux command. A server exceeds it only if it is stopped or broken.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A tmux server of one world, without the user's configuration. The server starts when its first session is created.
+/// A tmux server of one test world. It does not read the user's configuration. The server starts when its first session
+/// is created.
 #[derive(Debug, Clone)]
 pub struct TestTmuxServer {
     environment: Arc<TestEnvironment>,
@@ -24,7 +25,7 @@ pub struct TestTmuxServer {
     socket: PathBuf,
 }
 
-/// One row of `list-panes -a`. A pane of a linked window has several rows.
+/// One row of `list-panes -a`. A pane whose window is linked into several sessions has several rows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TestPane {
     pub pane_id: String,
@@ -115,7 +116,8 @@ impl TestTmuxServer {
         self.run(&["display-message", "-p", "#{pid}"]).parse().expect("tmux prints its pid")
     }
 
-    /// Stops the server with SIGSTOP, so that it hangs. Returns its pid for [`TestTmuxServer::cont`].
+    /// Stops the server with SIGSTOP, so that it does not answer. Returns its pid, which [`TestTmuxServer::cont`]
+    /// needs.
     #[track_caller]
     pub fn stop(&self) -> u32 {
         let pid = self.pid();
@@ -130,7 +132,7 @@ impl TestTmuxServer {
         wait_until("the server to continue", ANSWER_TIMEOUT, || !process::is_stopped(pid));
     }
 
-    /// Kills the server and waits for its end.
+    /// Kills the server and waits until it has ended.
     #[track_caller]
     pub fn kill_server(&self) {
         let pid = self.pid();
@@ -138,8 +140,8 @@ impl TestTmuxServer {
         wait_until("the server's end", ANSWER_TIMEOUT, || !process::is_alive(pid));
     }
 
-    /// Starts a detached session of 80 by 24 with this command, or a shell if the command is empty. Returns the pane
-    /// id.
+    /// Starts a detached session with 80 columns and 24 rows. It runs this command, or a shell if the command is empty.
+    /// Returns the pane id.
     #[track_caller]
     pub fn new_session(&self, name: &str, command: &str) -> String {
         let mut args = vec!["new-session", "-d", "-P", "-F", "#{pane_id}", "-x", "80", "-y", "24", "-s", name];
@@ -147,14 +149,14 @@ impl TestTmuxServer {
         self.run(&args)
     }
 
-    /// All panes, in the order of tmux.
+    /// All panes, in the order in which tmux lists them.
     #[track_caller]
     pub fn panes(&self) -> Vec<TestPane> {
         self.rows(&["list-panes", "-a"], &PANE_FIELDS).into_iter().map(TestPane::from_row).collect()
     }
 
-    /// The values of these formats, one row per listed item. tmux prints the length before each value, so that a value
-    /// can contain any bytes.
+    /// The values of these formats, one row for each item that tmux lists. tmux prints the length of each value before
+    /// the value, so a value can contain any bytes.
     #[track_caller]
     pub fn rows(&self, list: &[&str], formats: &[&str]) -> Vec<Vec<Vec<u8>>> {
         let framed: String = formats.iter().map(|name| format!("#{{n:{name}}}:#{{{name}}}")).collect();

@@ -8,8 +8,9 @@ use crate::{TestWorld, skip};
 /// The exit code of `scripts/esbuild` when esbuild is not installed.
 const SKIP_EXIT_CODE: i32 = 77;
 
-/// The file to pass to node for this program. A node that runs TypeScript gets the program itself. An older node gets a
-/// bundle in JavaScript. Reports the test as skipped and returns None if node or esbuild is missing.
+/// Returns the file to pass to node in order to run this TypeScript program. If node can run TypeScript, this is the
+/// program itself, otherwise a JavaScript bundle. If node or esbuild is missing, reports a skipped test and returns
+/// None.
 #[track_caller]
 pub fn runnable_typescript(world: &TestWorld, program: &Path) -> Option<PathBuf> {
     let Ok(features) = Command::new("node").args(["-p", "process.features.typescript"]).output() else {

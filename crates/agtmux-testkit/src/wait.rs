@@ -1,4 +1,4 @@
-//! Waits for a named condition.
+//! Waits until a condition holds. If it does not hold in time, the error message names the condition.
 
 use std::fmt::Debug;
 use std::thread;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const MAX_PAUSE: Duration = Duration::from_millis(25);
 
-/// The result of one poll: the value, or a description of the current state.
+/// The result of one poll: the value that the caller waits for, or a description of the current state.
 pub trait WaitResult<T> {
     fn into_result(self) -> Result<T, String>;
 }
@@ -24,7 +24,7 @@ impl<T, S: Debug> WaitResult<T> for Result<T, S> {
     }
 }
 
-/// Polls until `look` returns a value. After the deadline, fails the test with `what` and the last state. `look`
+/// Calls `look` until it returns a value. After the deadline, fails the test with `what` and the last state. `look`
 /// returns an `Option`, or a `Result` whose error describes the current state.
 #[track_caller]
 pub fn wait_for<T, O: WaitResult<T>>(what: &str, deadline: Duration, mut look: impl FnMut() -> O) -> T {
@@ -50,7 +50,7 @@ pub fn wait_until(what: &str, deadline: Duration, mut holds: impl FnMut() -> boo
     wait_for(what, deadline, || holds().then_some(()));
 }
 
-/// Waits until the clock shows another second. tmux counts key presses in whole seconds.
+/// Waits until the next second of the clock begins. tmux records the time of a key press only in whole seconds.
 pub fn wait_for_next_second() {
     let seconds = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let now = seconds();

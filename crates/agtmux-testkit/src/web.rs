@@ -1,4 +1,4 @@
-//! A daemon with a TCP port, and raw HTTP requests to it.
+//! Starts a daemon with a TCP port, and sends raw HTTP requests to this port.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -35,7 +35,8 @@ pub fn start_with_web_settings(world: &TestWorld, settings: &str) -> WebAccess {
     }
 }
 
-/// Every operation of the OpenAPI document as method and path, with dummy parameters.
+/// The method and the path of every operation in the OpenAPI document. In the paths, each parameter has its own name as
+/// a dummy value.
 #[track_caller]
 pub fn operations(world: &TestWorld) -> Vec<(String, String)> {
     let contract = http::get(&world.socket(), "/v1/openapi.json").json();
@@ -62,7 +63,7 @@ fn address(link: &str) -> SocketAddr {
 }
 
 impl WebAccess {
-    /// Sends a request with the right Host header and these additional headers.
+    /// Sends a request with these headers. The correct Host header is added.
     #[track_caller]
     pub fn request(&self, line: &str, headers: &[&str], body: &str) -> HttpResponse {
         let host = format!("Host: {}", self.address);
@@ -88,7 +89,7 @@ impl WebAccess {
         format!("Authorization: Bearer {}", self.read_only)
     }
 
-    /// Exchanges the code of a login link for a token, as the page does.
+    /// Exchanges the code in a login link for a token, in the same way as the web page.
     #[track_caller]
     pub fn log_in(&self, link: &str) -> HttpResponse {
         let code = link.split_once("/#code=").unwrap_or_else(|| panic!("no code in {link}")).1;
@@ -97,7 +98,7 @@ impl WebAccess {
     }
 }
 
-/// Reads a whole response, or the head of an event stream.
+/// Reads a complete response. From an event stream, reads only the head of the response.
 #[track_caller]
 fn read(stream: &mut TcpStream) -> HttpResponse {
     let mut bytes = Vec::new();

@@ -17,17 +17,17 @@ use crate::environment::{TestEnvironment, WORLD_VARIABLE};
 use crate::process;
 use crate::tmux::TestTmuxServer;
 
-/// The time limit for a daemon, a tmux server and their children to end.
+/// How long a daemon, a tmux server and their children may take to end.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The exit code of `agtmux replay` if it finds a difference.
 const REPLAY_DIFFERS: i32 = 1;
 
-/// Files, environment, tmux servers and a daemon for one test alone.
+/// Files, environment variables, tmux servers and a daemon that only one test uses.
 ///
-/// Dropping it stops the daemon and kills the tmux servers. The test fails if a process of this world is left, or if a
-/// replay of the engine log gives other states than the database. Declare the world before the variables that use it:
-/// Rust drops variables in reverse order of their declaration.
+/// Dropping the world stops the daemon and kills the tmux servers. The test fails if a process of the world is left, or
+/// if a replay of the engine log gives other states than the database. Declare the world before the variables that use
+/// it: Rust drops variables in reverse order of their declaration.
 #[derive(Debug)]
 pub struct TestWorld {
     environment: Arc<TestEnvironment>,
@@ -49,19 +49,19 @@ impl TestWorld {
         }
     }
 
-    /// A world with the binary under test: `TestWorld::with_agtmux(env!("CARGO_BIN_EXE_agtmux"))`.
+    /// A world that uses this agtmux binary: `TestWorld::with_agtmux(env!("CARGO_BIN_EXE_agtmux"))`.
     pub fn with_agtmux(binary: impl Into<PathBuf>) -> Self {
         let mut world = Self::new();
         world.agtmux = Some(binary.into());
         world
     }
 
-    /// Sets how long processes may still run after the world is dropped. After this time they count as leaked.
+    /// Sets how long processes may still run after the world is dropped. Processes that run longer count as leaked.
     pub fn set_shutdown_timeout(&mut self, farewell: Duration) {
         self.shutdown_timeout = farewell;
     }
 
-    /// A command that runs in this world's environment only.
+    /// A command that runs with the environment of this world, and with no other variables.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         self.environment.command(program)
     }
@@ -76,7 +76,7 @@ impl TestWorld {
         TestTmuxServer::new(Arc::clone(&self.environment), name)
     }
 
-    /// The value that `AGTMUX_WORLD` has in every process of this world.
+    /// The id of this world. Every process of the world has it in its environment variable `AGTMUX_WORLD`.
     pub fn id(&self) -> &str {
         &self.environment.id
     }
@@ -123,17 +123,17 @@ impl TestWorld {
         self.environment.variables().iter().map(|(name, value)| (*name, text(value))).collect()
     }
 
-    /// The directory of the sockets of `tmux -L name`.
+    /// The directory in which `tmux -L name` puts its sockets in this world.
     pub fn tmux_sockets(&self) -> PathBuf {
         self.environment.sockets()
     }
 
-    /// A shell command that appears under this name in the process table and reads its input until the end.
+    /// A shell command that looks like an agent: its process has this name. It reads its input until the input ends.
     pub fn fake_agent_command(&self, name: &str) -> String {
         format!("exec {} -c 'while read -r line; do :; done'", self.shell_copy(name).display())
     }
 
-    /// A copy of the shell with another name.
+    /// Makes a copy of the shell under another name. Returns the path of the copy.
     pub fn shell_copy(&self, name: &str) -> PathBuf {
         let program = self.home().join(name);
         // The executable of a running process cannot be overwritten.
@@ -153,7 +153,7 @@ impl TestWorld {
         process::all().into_iter().filter(ours).collect()
     }
 
-    /// The daemons of this world.
+    /// The pids of the daemons of this world.
     pub fn daemons(&self) -> Vec<u32> {
         let candidates: Vec<u32> = self.processes().into_iter().filter(|pid| is_daemon(&process::argv(*pid))).collect();
         // Between fork and exec a child still looks like its parent.
@@ -192,7 +192,7 @@ impl TestWorld {
         }
     }
 
-    /// Sends a signal, but never to an unrelated process that reuses the pid.
+    /// Sends a signal to a process of this world. An unrelated process that reuses the pid gets no signal.
     fn signal(&self, pid: u32, signal: Signal) {
         let Some(Ok(handle)) = process::to_pid(pid).map(|pid| pidfd_open(pid, PidfdFlags::empty())) else { return };
         if process::has_variable(pid, WORLD_VARIABLE, self.id()) {
@@ -231,8 +231,8 @@ fn is_daemon(argv: &[Vec<u8>]) -> bool {
     }
 }
 
-/// Polls until the list is empty or the time is up, and returns the last list. Does not panic at a timeout, because
-/// this function runs in a drop.
+/// Polls until the list is empty or the time is up, and returns the last list. Does not panic at a timeout, because the
+/// function is called while a value is dropped.
 fn wait_until_empty(deadline: Duration, mut look: impl FnMut() -> Vec<u32>) -> Vec<u32> {
     let start = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! Lists all panes with values that show activity. Used for hosts whose terminals cannot be watched.
+//! Lists all panes, with values that show activity. This is used for hosts on which agtmux cannot watch the terminals.
 
 use std::collections::HashMap;
 
@@ -8,15 +8,15 @@ use crate::listing::{self, PANE, PANE_FIELDS, SERVER, SERVER_FIELDS, ServerListi
 use crate::server::TmuxError;
 
 /// Values that show whether a pane is active. `window_activity` changes when any pane of the window writes, even if the
-/// cursor and the history stay the same. It is a time in whole seconds, so several writes within one second
-/// change it only once.
+/// cursor and the history stay the same. It is a time in whole seconds, so several writes in one second change it only
+/// once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaneActivity {
-    /// Seconds by the server's clock.
+    /// Unix time in seconds, by the clock of the tmux server.
     pub window_activity: i64,
     pub cursor: (u32, u32),
     pub history_bytes: u64,
-    /// The foreground program and its directory.
+    /// The name of the foreground program. `cwd` is the working directory of that program.
     pub command: Vec<u8>,
     pub cwd: Vec<u8>,
 }

@@ -1,23 +1,24 @@
-//! The tmux arguments that attach a client to a pane, if the pane is still the expected one.
+//! The tmux arguments that attach a client to a pane. tmux first checks that the pane is still the expected one.
 
 use crate::command::{Framing, TmuxCommand};
 use crate::input::{DONE, PaneGuard, pane_matches, print_facts};
 
-/// How a client reaches the pane.
+/// How to bring the user to the pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttachMethod {
     /// Start a new client on the current terminal.
     Attach,
-    /// Switch the client that runs the command.
+    /// Switch the tmux client in which the command runs to the pane.
     Switch,
 }
 
-/// No pane has this id, so a command that targets it fails.
+/// A pane id that no pane has. A command that targets this pane fails.
 const NO_SUCH_PANE: &str = "%4294967295";
 
 impl AttachMethod {
-    /// The arguments after `tmux -S SOCKET`. The server checks the pane and attaches in one step. If another program
-    /// runs in the pane, the command fails. Sessions and windows are named by id, because tmux matches names by prefix.
+    /// The arguments that follow `tmux -S SOCKET`. The server checks the pane and attaches in one step. The command
+    /// fails if the pane is gone or runs another program now. Sessions and windows are named by id, because tmux would
+    /// match a name by prefix.
     pub fn tmux_arguments(self, guard: PaneGuard, session_id: &str, window_id: &str) -> Vec<String> {
         let pane = format!("%{}", guard.pane);
         let command = match self {
@@ -34,7 +35,7 @@ impl AttachMethod {
     }
 }
 
-/// Checks the identity of the pane without changing anything.
+/// A command that checks the identity of the pane and changes nothing.
 pub(crate) fn check_pane(framing: &Framing, guard: PaneGuard) -> TmuxCommand {
     let target = format!("%{}", guard.pane);
     let done = format!("display-message -p '{}'", framing.record(DONE, &[]));

@@ -10,7 +10,8 @@ pub struct Capture {
     pub server_pid: u32,
     pub pane: u32,
     pub pane_pid: u32,
-    /// Whether the alternate screen is active. The program then draws the whole screen, and there is no history.
+    /// Whether the alternate screen is active. In this mode, the program draws the whole screen, and tmux keeps no
+    /// history.
     pub full_screen: bool,
     pub title: Vec<u8>,
     pub screen: Vec<u8>,
@@ -21,8 +22,8 @@ const FIELDS: &str = "pid pane_id pane_pid alternate_on pane_title";
 /// The maximum size of one capture. It is larger than any screen, and enough for ten thousand lines of history.
 const MAX_SCREEN_BYTES: usize = 8 << 20;
 
-/// The commands that capture these panes. If a pane is gone, tmux stops at that pane and prints only the panes before
-/// it.
+/// The commands that capture these panes. If a pane is gone, tmux stops there: it prints only the panes before that
+/// one.
 pub(crate) fn capture_commands(framing: &Framing, panes: &[u32]) -> Vec<TmuxCommand> {
     let one = |pane: &u32| {
         // If the pane is in copy mode, this command still captures the program's own screen. `-e` adds colours, which
@@ -33,15 +34,15 @@ pub(crate) fn capture_commands(framing: &Framing, panes: &[u32]) -> Vec<TmuxComm
     panes.iter().flat_map(one).collect()
 }
 
-/// The commands that capture the screen of one pane and at most `lines` lines of its history. The rows of a wrapped
-/// line are joined.
+/// The commands that capture the screen of one pane and at most `lines` lines of its history. Rows that belong to one
+/// wrapped line are joined.
 pub(crate) fn history_commands(framing: &Framing, pane: u32, lines: u32, colours: bool) -> Vec<TmuxCommand> {
     let capture = TmuxCommand::new("capture-pane").arg("-p").arg("-J").arg("-S").arg(format!("-{lines}"));
     let capture = if colours { capture.arg("-e") } else { capture };
     framing.section(pane, FIELDS, capture.arg("-t").arg(format!("%{pane}"))).to_vec()
 }
 
-/// Parses the complete captures in the output of tmux.
+/// Parses the captures in the output of tmux. An incomplete capture is skipped.
 pub(crate) fn parse(framing: &Framing, answer: &[u8]) -> Vec<Capture> {
     framing.sections(answer).filter_map(|(fields, body)| parse_section(&fields, body)).collect()
 }

@@ -1,4 +1,4 @@
-//! The clients that are attached to a tmux server, and what each of them shows.
+//! The clients that are attached to a tmux server, and the session and pane that each client shows.
 
 use crate::command::{Framing, TmuxCommand};
 use crate::listing::{parse_id, parse_number};
@@ -13,11 +13,11 @@ pub struct TmuxClient {
     pub pid: u32,
     /// The time of the last key press, in seconds since the epoch.
     pub last_key: u64,
-    /// The client is in control mode: a program such as a terminal emulator shows the panes and types by tmux commands
-    /// instead of key presses.
+    /// Whether the client is in control mode. A program such as a terminal emulator then shows the panes. It types by
+    /// sending tmux commands instead of key presses.
     pub control_mode: bool,
     pub session: u32,
-    /// The pane that gets the keys of this client.
+    /// The pane that receives the key presses of this client.
     pub pane: u32,
 }
 
@@ -31,7 +31,7 @@ impl TmuxServer {
     }
 }
 
-/// A client without a session has empty fields and is skipped.
+/// Parses one client. `None` for a client without a session, because its fields are empty.
 fn parse(fields: &[&[u8]]) -> Option<TmuxClient> {
     let &[pid, last_key, control_mode, session, pane] = fields else { return None };
     Some(TmuxClient {

@@ -1,11 +1,11 @@
-//! Typed tmux commands, and the framing that separates their outputs.
+//! Builds tmux commands, and frames their outputs so that they can be separated.
 
 use std::ffi::{OsStr, OsString};
 
 use memchr::memmem::find;
 
-/// One tmux command with its arguments. No shell is involved. A trailing `;`, which tmux would read as a separator, is
-/// escaped.
+/// One tmux command with its arguments. It is not run by a shell. A `;` at the end of an argument is escaped, because
+/// tmux would read it as a command separator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TmuxCommand {
     words: Vec<OsString>,
@@ -21,7 +21,7 @@ impl TmuxCommand {
         self
     }
 
-    /// A command that expands a format for a pane and prints the result. The pane is given by its id, because tmux
+    /// A command that expands a format for a pane and prints the result. The pane is named by its id, because tmux
     /// would match a name by prefix.
     pub fn display(format: &str, pane: Option<u32>) -> Self {
         let command = Self::new("display-message").arg("-p");
@@ -32,15 +32,16 @@ impl TmuxCommand {
         command.arg(format)
     }
 
-    /// The command as one line for tmux's parser. Some tmux commands take another command as an argument in this form.
+    /// The command as one line that tmux can parse. Some tmux commands take another command in this form as an
+    /// argument.
     pub(crate) fn line(&self) -> OsString {
         use std::os::unix::ffi::{OsStrExt, OsStringExt};
         let words: Vec<Vec<u8>> = self.words.iter().map(|word| quote_on_one_line(word.as_bytes())).collect();
         OsString::from_vec(words.join(&b' '))
     }
 
-    /// Adds an argument without escaping a trailing `;`. Use this for commands that become one line with
-    /// [`line`](Self::line), which quotes every word.
+    /// Adds an argument without escaping a `;` at its end. Use this if the command is converted with
+    /// [`line`](Self::line), because `line` quotes every argument.
     pub(crate) fn literal(mut self, word: impl AsRef<OsStr>) -> Self {
         self.words.push(word.as_ref().to_owned());
         self
@@ -51,11 +52,12 @@ impl TmuxCommand {
     }
 }
 
-/// A newline inside a quoted word: closes the quote, adds the newline and opens the quote again.
+/// The replacement for a newline inside single quotes. It closes the quotes, adds an escaped newline in double quotes,
+/// and opens single quotes again.
 pub(crate) const QUOTED_NEWLINE: &str = "'\"\\n\"'";
 
-/// Quotes a word for tmux's parser. The result contains no raw newline: the parser would remove a backslash before a
-/// newline, even between quotes.
+/// Quotes a word for tmux's parser. The result contains no raw newline, because the parser would remove a backslash
+/// that stands before a newline, even between quotes.
 fn quote_on_one_line(word: &[u8]) -> Vec<u8> {
     let quoted = crate::tap::quoted(word);
     quoted.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(QUOTED_NEWLINE.as_bytes())
@@ -70,7 +72,7 @@ fn escape_trailing_semicolon(word: &OsStr) -> OsString {
     }
 }
 
-/// The argument vector of several commands in one call.
+/// The arguments with which one call of tmux runs several commands.
 pub(crate) fn chain_arguments(commands: &[TmuxCommand]) -> impl Iterator<Item = OsString> + '_ {
     commands.iter().enumerate().flat_map(|(n, command)| {
         let separator = (n > 0).then(|| OsString::from(";"));
@@ -78,8 +80,8 @@ pub(crate) fn chain_arguments(commands: &[TmuxCommand]) -> impl Iterator<Item = 
     })
 }
 
-/// A random marker for one call. It separates records and fields. A title or path that existed before the call cannot
-/// contain the marker, and so cannot forge a record.
+/// A random marker for the output of one tmux call. The marker separates the records and fields of the output. A title
+/// or path that existed before the call cannot contain the marker, so it cannot forge a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Framing {
     marker: String,
@@ -105,19 +107,20 @@ impl Framing {
         format!("{w}{kind}{}{w}.", fields.join(&format!("{w}|")))
     }
 
-    /// A format that prints one record with these tmux variables. `names` contains their names, separated by blanks.
+    /// A format that prints one record with the values of these tmux variables. In `names`, the names of the variables
+    /// are separated by blanks.
     pub(crate) fn variables(&self, kind: char, names: &str) -> String {
         let formats: Vec<String> = names.split(' ').map(|name| format!("#{{{name}}}")).collect();
         self.record(kind, &formats.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Commands that print these variables of the pane and then the output of `body`.
+    /// Commands that print one section: the values of these variables of the pane, followed by the output of `body`.
     pub(crate) fn section(&self, pane: u32, variables: &str, body: TmuxCommand) -> [TmuxCommand; 3] {
         let head = TmuxCommand::display(&self.variables(SECTION_HEAD, variables), Some(pane));
         [head, body, TmuxCommand::display(&self.record(SECTION_END, &[]), Some(pane))]
     }
 
-    /// The fields and the output of each section. A section without an end record is skipped.
+    /// The variables and the output of each section in `answer`. A section without an end record is skipped.
     pub(crate) fn sections<'a>(&self, answer: &'a [u8]) -> impl Iterator<Item = (Vec<&'a [u8]>, &'a [u8])> {
         let end = self.record(SECTION_END, &[]);
         self.groups(SECTION_HEAD, answer).into_iter().filter_map(move |(fields, body)| {
@@ -126,7 +129,7 @@ impl Framing {
         })
     }
 
-    /// For each record of this kind: its fields, and the text up to the next record of this kind.
+    /// For each record of this kind, returns its fields and the text up to the next record of this kind.
     pub(crate) fn groups<'a>(&self, kind: char, answer: &'a [u8]) -> Vec<(Vec<&'a [u8]>, &'a [u8])> {
         let [start, close, separator] = [kind, '.', '|'].map(|sign| format!("{}{sign}", self.marker));
         // Text before the first record belongs to no group.
@@ -138,7 +141,7 @@ impl Framing {
         groups.collect()
     }
 
-    /// The fields of each record of this kind. Text between records is ignored.
+    /// Returns the fields of each record of this kind. Text between the records is ignored.
     pub fn records<'a>(&self, kind: char, answer: &'a [u8]) -> Vec<Vec<&'a [u8]>> {
         self.groups(kind, answer).into_iter().map(|(fields, _)| fields).collect()
     }

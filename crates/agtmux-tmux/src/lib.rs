@@ -1,6 +1,6 @@
 //! Runs tmux commands and watches panes. This crate knows nothing about agents.
 //!
-//! Output of tmux is untrusted until it is parsed: records are framed with a random marker, and ids are checked.
+//! The output of tmux is untrusted. Records are therefore framed with a random marker, and ids are checked.
 
 mod activity;
 mod attach;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::command::{Framing, TmuxCommand};
 use crate::server::TmuxError;
 
-/// One pane in one session. Texts are bytes, because their encoding is unknown.
+/// One pane, as one of its sessions shows it. Texts are bytes, because their encoding is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ListedPane {
     pub session: u32,
@@ -28,7 +28,7 @@ pub struct PaneExit {
     pub signal: Option<i32>,
 }
 
-/// The server generation that answered.
+/// The server generation that printed the listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerInfo {
     pub pid: u32,
@@ -42,7 +42,7 @@ pub struct ServerListing {
     pub rows: Vec<ListedPane>,
 }
 
-/// The maximum size of a text. Longer texts are cut, because tmux does not limit the length of titles.
+/// Titles and other texts are cut to this many bytes, because tmux does not limit their length.
 const MAX_TEXT_BYTES: usize = 4096;
 
 pub(crate) const WINDOW_FIELDS: &str =
@@ -59,8 +59,8 @@ pub(crate) const WINDOW: char = 'w';
 pub(crate) const PANE: char = 'p';
 pub(crate) const SERVER: char = 's';
 
-/// Lists all panes. tmux prints the fields of a window once, before the panes of the window, because repeating them for
-/// each pane would double the cost. The server record comes last and proves that the output is complete.
+/// The commands that list all panes. tmux prints the fields of a window once, before the panes of the window. Repeating
+/// them for each pane would double the cost. The server record comes last and proves that the output is complete.
 pub(crate) fn list_all(framing: &Framing) -> Vec<TmuxCommand> {
     let window = framing.variables(WINDOW, WINDOW_FIELDS);
     let panes = framing.variables(PANE, PANE_FIELDS);
@@ -70,17 +70,17 @@ pub(crate) fn list_all(framing: &Framing) -> Vec<TmuxCommand> {
     ]
 }
 
-/// Lists some panes. For a pane that is gone, tmux prints empty fields or the fields of another pane, so the caller
-/// must check the ids.
+/// The commands that list some panes. If a pane is gone, tmux prints empty fields or the fields of another pane, so the
+/// caller must check the pane ids.
 pub(crate) fn list_some(framing: &Framing, panes: &[u32]) -> Vec<TmuxCommand> {
     let format = framing.variables(WINDOW, WINDOW_FIELDS) + &framing.variables(PANE, PANE_FIELDS);
     let reads = panes.iter().map(|pane| TmuxCommand::display(&format, Some(*pane)));
     reads.chain([TmuxCommand::display(&framing.variables(SERVER, SERVER_FIELDS), None)]).collect()
 }
 
-/// Parses a full listing. tmux also reports how many windows a session has and how many panes a window has. Fails if
-/// the listing does not contain exactly these numbers, because newer tmux servers under load can silently drop output
-/// in the middle of a long line.
+/// Parses a full listing. The listing also contains the number of windows in each session and the number of panes in
+/// each window. Fails if the listed windows and panes do not match these numbers: newer tmux servers under load can
+/// silently drop output in the middle of a long line.
 pub(crate) fn parse_all(framing: &Framing, answer: &[u8]) -> Result<ServerListing, TmuxError> {
     let windows = framing.groups(WINDOW, answer);
     let mut counted: HashMap<&[u8], usize> = HashMap::new();
@@ -125,7 +125,7 @@ fn parse_server(fields: &[&[u8]]) -> Option<ServerInfo> {
     })
 }
 
-/// Whether all fields are empty. tmux may print empty fields for a pane that is gone.
+/// Whether the pane is gone. tmux may print empty fields for such a pane.
 fn is_missing_pane(window: &[&[u8]], pane: &[&[u8]]) -> bool {
     window.iter().chain(pane).all(|field| field.is_empty())
 }

@@ -1,4 +1,5 @@
-//! Creates the panes of shared terminals: splits a pane, and starts a shell and a reader of its output in the new pane.
+//! Creates the panes of shared terminals. Splits a pane, starts a shell in the new pane, and starts a program that
+//! reads the shell's output.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -11,15 +12,16 @@ use crate::tasks::{
     DONE, LaunchError, LaunchedPane, PLACEHOLDER_PROGRAM, parse_launched, pipe_command, server_matches_before,
 };
 
-/// The pane option that names the shared terminal of a pane.
+/// The pane option that contains the name of the shared terminal in the pane.
 const MIRROR: &str = "@agtmux_mirror";
-/// The session variable that names the pane of the shared terminal.
+/// The environment variable of a session that contains the id of the shared terminal's pane.
 const PANE_VARIABLE: &str = "PI_MIRROR_PANE";
 
 const FACTS: char = 'f';
 const NEW_PANE: char = 'n';
 
-/// A pane to split, with the default shell of its session and with its current directory.
+/// A pane to split. `default_shell` is the default shell of its session, and `cwd` is the current directory of the
+/// pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitSource {
     pub server_pid: u32,
@@ -30,7 +32,7 @@ pub struct SplitSource {
     pub cwd: Vec<u8>,
 }
 
-/// A shared terminal to start in a pane that was split for it.
+/// A shared terminal that is to be started in a new pane. The pane was made by splitting another one.
 #[derive(Debug, Clone)]
 pub struct MirrorLaunch<'a> {
     pub server_pid: u32,
@@ -45,7 +47,7 @@ pub struct MirrorLaunch<'a> {
 }
 
 impl TmuxServer {
-    /// Reads a pane that is to be split. `None` if the pane is gone.
+    /// Asks tmux for the data that is needed to split this pane. `None` if the pane is gone.
     pub async fn split_source(&self, pane: u32) -> Result<Option<SplitSource>, TmuxError> {
         let framing = Framing::fresh();
         let facts = "pid start_time session_id pane_id default-shell pane_current_path";
@@ -66,8 +68,8 @@ impl TmuxServer {
         pane.ok_or_else(|| TmuxError::Unreadable("the pane id is missing".into()))
     }
 
-    /// Starts the shell. `launch.reader` gets the output from the first byte, because tmux connects the reader before
-    /// tmux reads any output of the shell.
+    /// Starts the shell of a shared terminal. `launch.reader` gets all output of the shell from the first byte, because
+    /// tmux connects the reader before it reads any output.
     pub async fn launch_mirror(&self, launch: &MirrorLaunch<'_>) -> Result<LaunchedPane, LaunchError> {
         let framing = Framing::fresh();
         let until = self.deadline_second(None);
@@ -75,7 +77,8 @@ impl TmuxServer {
         parse_launched(&framing, &answer).ok_or(LaunchError::Gone)
     }
 
-    /// Sets a variable of a session's environment, or removes it, if this server generation still runs.
+    /// Sets a variable in a session's environment, or removes the variable if `value` is `None`. Does nothing if this
+    /// server generation has ended.
     pub async fn set_session_variable(
         &self,
         server: (u32, i64),
@@ -91,7 +94,7 @@ impl TmuxServer {
         self.run(&[self.if_same_server(server, &set)]).await.map(drop)
     }
 
-    /// Kills a pane by id, if this server generation still runs. A pane that is gone is ignored.
+    /// Kills a pane by id. Does nothing if the pane is gone or this server generation has ended.
     pub async fn kill_pane(&self, server: (u32, i64), pane: u32) -> Result<(), TmuxError> {
         self.kill(server, "kill-pane", &format!("%{pane}")).await
     }

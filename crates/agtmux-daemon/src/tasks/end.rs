@@ -15,17 +15,19 @@ use super::{Tasks, not_stored, tmux_failed};
 use crate::actions::{RequestCaller, TaskActionEntry};
 use crate::store::TaskSessionKey;
 
-/// How long a task may take to end after SIGTERM.
+/// How long the processes of a task may take to end after SIGTERM. After that, they get SIGKILL.
 const TERM_TIMEOUT: Duration = Duration::from_secs(5);
 const KILL_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long the pane may take to die after the task ended. The supervisor waits up to 2 s for unread output.
+/// How long the pane may take to die after the task ended. The supervisor in the pane ends later: it waits up to
+/// 2 s until all output of the task is logged.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(4);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How long tmux may take to show the pane of an ended task as dead.
 const DEAD_PANE_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Tasks {
-    /// Ends a task with SIGTERM, then SIGKILL. Its window stays, unless the caller asks to close it.
+    /// Ends a task. Closes its window if the caller asks for that. Otherwise sends SIGTERM, then SIGKILL, and keeps the
+    /// window.
     pub(crate) async fn stop(
         &self,
         action: TaskStopRequest,
@@ -58,8 +60,8 @@ impl Tasks {
         Ok(ended(&key, vec![self.wait_until_dead(&key, &slot).await?]))
     }
 
-    /// Waits until the pane is dead, because the supervisor in it ends a moment after the task. Returns the exit
-    /// status, or an error on timeout.
+    /// Waits until the pane is dead, because the supervisor in the pane ends a moment after the task. Returns how the
+    /// task ended. Fails if the pane is still alive after `EXIT_TIMEOUT`.
     async fn wait_until_dead(&self, key: &TaskSessionKey, slot: &TaskPane) -> Result<EndedTask, ApiError> {
         let until = Instant::now() + EXIT_TIMEOUT;
         loop {
@@ -87,7 +89,8 @@ impl Tasks {
         Some(end_report(pane, self.recorded_exit(pane.run.as_ref()?).await?))
     }
 
-    /// How the task ended, according to tmux. If tmux does not know the exit status, according to the recorded event.
+    /// Returns the exit status that tmux reports for the pane. If tmux reports none, returns the one in the stored exit
+    /// event.
     async fn end_of_task(&self, pane: &TaskPane) -> EndedTask {
         let recorded = if pane.dead && !has_exit_status(pane) { self.recorded_end(pane).await } else { None };
         recorded.unwrap_or_else(|| ended_task(pane))
@@ -167,7 +170,8 @@ impl Tasks {
         Ok(())
     }
 
-    /// Waits until tmux shows the panes of all ended tasks as dead, because a supervisor ends a moment after its task.
+    /// Waits until tmux shows the panes of all ended tasks as dead. A pane lives a moment longer than its task, because
+    /// the supervisor in the pane ends after the task.
     pub(super) async fn wait_for_dead_panes(
         &self,
         key: &TaskSessionKey,
@@ -190,8 +194,8 @@ impl Tasks {
         session.panes.iter().any(|pane| pane.is_task_pane && !pane.dead && pane.run.as_ref().is_some_and(has_ended))
     }
 
-    /// Records that agtmux is about to end tasks. Tasks that ended by themselves are recorded first. If the store
-    /// fails, the caller must not end anything.
+    /// Records that agtmux is about to end tasks. Exits that happened earlier are recorded first. If this function
+    /// fails, the caller must not end any task.
     pub(super) async fn record_ending(
         &self,
         key: &TaskSessionKey,
@@ -215,7 +219,7 @@ impl Tasks {
         if self.apply_run_files(key, affects, removal).await { Ok(()) } else { Err(not_stored()) }
     }
 
-    /// Whether a dead pane has no recorded exit.
+    /// Whether a window contains a dead pane, but the exit of its task is not recorded.
     fn has_unrecorded_end(
         &self,
         key: &TaskSessionKey,
@@ -237,8 +241,8 @@ impl Tasks {
         }
     }
 
-    /// Sends TERM, and KILL after a timeout, to all processes of the task except its supervisor, which stays to record
-    /// the exit.
+    /// Sends TERM, and KILL after a timeout, to all processes of the task. The supervisor gets no signal, because it
+    /// must record the exit.
     async fn signal_processes(&self, slot: &TaskPane) {
         for (kill, timeout) in [(false, TERM_TIMEOUT), (true, KILL_TIMEOUT)] {
             let until = Instant::now() + timeout;
@@ -271,7 +275,7 @@ impl Tasks {
     }
 }
 
-/// The first pane of each window in which all panes are dead.
+/// For each window in which all panes are dead: the first pane.
 fn dead_windows(session: &TmuxTaskSession) -> Vec<&TaskPane> {
     let lives = |window: u32| session.panes.iter().any(|pane| pane.window == window && !pane.dead);
     let mut dead: Vec<&TaskPane> = session.panes.iter().filter(|pane| !lives(pane.window)).collect();

@@ -16,31 +16,31 @@ use super::run_files::{READER_CHECK_INTERVAL, RunChanges, RunReader};
 use crate::store::{TaskSession, TaskSessionKey};
 
 const WATCH: WatchToken = WatchToken(1);
-/// The interval of checks if files cannot be watched, and of retries after a failure.
+/// If files cannot be watched, they are read at this interval. Failed operations are repeated after the same time.
 pub(super) const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// The longest time that a task session holds events back. A planned time that is further ahead was computed before the
-/// clock was set back.
+/// The state machine of a task session plans its next step at most this far ahead. If a planned time is further ahead,
+/// the clock was set back after the step was planned.
 const MAX_HOLD: SignedDuration = SignedDuration::from_secs(10);
-/// How long to sleep if nothing is due.
+/// How long the loop sleeps if no work is due.
 const MAX_SLEEP: Duration = Duration::from_secs(3600);
 
-/// What the daemon has read about a session, and when it checks the session again. The engine decides which task events
-/// result from this.
+/// What the daemon has read about a session, and when the daemon checks the session again. The engine decides which
+/// task events result from this.
 #[derive(Default)]
 pub(super) struct FollowedSession {
-    /// The readers of the unfinished runs.
+    /// One reader for each run that has not finished.
     pub(super) runs: BTreeMap<RunId, RunReader>,
     /// When to check the session in tmux, if a check is planned.
     check_at: Option<Instant>,
-    /// Set after a failed check. Before this time, only a command or a change in tmux causes another check.
+    /// Set after a failed check. Until this time, only a command or a change in tmux causes another check.
     retry_at: Option<Instant>,
-    /// A check is in progress.
+    /// Whether a check is in progress.
     checking: bool,
     /// Names of tasks whose windows are being made.
     pub(super) pending_windows: Vec<String>,
 }
 
-/// Ends a check when it is dropped, so that a check that panics is repeated like one that failed.
+/// Marks a check as ended when dropped. This also happens if the check panics, so that the check is repeated.
 struct CheckEnd<'a> {
     tasks: &'a Tasks,
     key: &'a TaskSessionKey,
@@ -55,7 +55,7 @@ impl Drop for CheckEnd<'_> {
 }
 
 impl Tasks {
-    /// Runs until the daemon stops.
+    /// Follows all task sessions until the daemon stops.
     pub(super) async fn follow(self, unregistered: Vec<RunId>) {
         let mut changed_sessions = self.0.engine.subscribe_task_sessions();
         let platform = platform::open(PlatformOptions { pty_events: false, force_portable: false });
@@ -114,7 +114,7 @@ impl Tasks {
         self.0.wake.notify_one();
     }
 
-    /// Does all due work. Returns the time at which work is due next.
+    /// Does all work that is due now. Returns the time at which the next work is due.
     async fn do_due_work(&self) -> Instant {
         let mut keys: BTreeSet<TaskSessionKey> = self.0.engine.task_sessions().all().into_keys().collect();
         keys.extend(self.0.followed.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned());
@@ -137,7 +137,8 @@ impl Tasks {
         next.max(Instant::now() + Duration::from_millis(1))
     }
 
-    /// Whether the session's next step is due, or its time was computed before the clock was set back.
+    /// Whether the next step of the session is due. A step is also due if its time was planned before the clock was set
+    /// back.
     fn is_tick_due(&self, key: &TaskSessionKey) -> bool {
         let (machine, now) = (&self.session(key).machine, self.0.clock.now());
         let is_from_before = |at: Timestamp| at.duration_since(now) > MAX_HOLD;
@@ -180,8 +181,8 @@ impl Tasks {
         });
     }
 
-    /// Reads the files of a session's runs, and applies the changes and then `input`. For windows accepted by
-    /// `at_once`, an end is applied even if the output is not read completely.
+    /// Reads the files of a session's runs. Applies the changes, and then `input`. For a window that `at_once` accepts,
+    /// the end of a run is applied even if not all of its output has been read.
     ///
     /// Returns false if the store failed. The next call then finds the same changes again.
     pub(super) async fn apply_run_files(
@@ -209,7 +210,8 @@ impl FollowedSession {
         self.check_at = Some(self.check_at.map_or(at, |known| known.min(at)));
     }
 
-    /// When the next check is due. `snapshot` is the time at which the state machine needs a check, if it needs one.
+    /// When the next check of the session is due. `snapshot` is the time at which the state machine needs a check. It
+    /// is `None` if the state machine needs no check.
     fn next_check(&self, snapshot: Option<Instant>) -> Option<Instant> {
         let needed = snapshot.map(|at| self.after_retry(at));
         // Only one check runs at a time. The next check is planned when the running one ends.

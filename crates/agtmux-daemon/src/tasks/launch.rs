@@ -17,7 +17,7 @@ use super::{Tasks, no_session, not_ours, tmux_failed};
 use crate::actions::{RequestCaller, TaskActionEntry};
 use crate::store::TaskSessionKey;
 
-/// The shell gets the command as one argument, and Linux limits an argument to 128 KiB.
+/// The shell gets the command as one argument. Linux limits one argument to 128 KiB.
 const MAX_COMMAND_BYTES: usize = 127 << 10;
 
 /// The task to start and its caller.
@@ -25,9 +25,9 @@ struct LaunchRequest<'a> {
     task: &'a TaskName,
     command: &'a str,
     cwd: &'a str,
-    /// Empty if the owner is not known.
+    /// The process that owns the task session, or an empty text if it is unknown.
     owner_process: &'a str,
-    /// Replace a task that still runs.
+    /// Whether to replace a task that still runs.
     replace: bool,
     caller: &'a RequestCaller,
 }
@@ -87,8 +87,8 @@ impl Tasks {
         self.launch(&key, &session, &slot, &launch).await
     }
 
-    /// The command and directory of the task in this window. Prefers the spec file to the options of the tmux window,
-    /// because the options may be truncated and are not exact.
+    /// The command and directory that the task in this window was started with. The spec file is preferred to the
+    /// options of the tmux window, because the options may be truncated and are not exact.
     fn started_command(&self, slot: &TaskPane) -> Option<(String, String)> {
         let run = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok());
         let kept = run.and_then(|run| self.run_files(&run).read_kept_spec().ok());
@@ -103,8 +103,8 @@ impl Tasks {
         self.0.session_locks.take(format!("{} {}", key.socket, key.session)).await
     }
 
-    /// Finds the window of a task by name or id in an owned session. The caller must not change the window: if
-    /// no task has that name, the result may be a window that the user made.
+    /// Finds the window of a task by name or id, in a session that agtmux owns. The caller must not change the window:
+    /// if no task has that name, the result may be a window that the user made.
     pub(super) async fn find_task(
         &self,
         key: &TaskSessionKey,
@@ -116,7 +116,7 @@ impl Tasks {
         Ok((session, slot))
     }
 
-    /// Finds the window of a task in order to change it. Windows that the user made are refused.
+    /// Finds the window of a task that the caller wants to change. Refuses windows that the user made.
     pub(super) async fn find_own_task(
         &self,
         key: &TaskSessionKey,
@@ -147,7 +147,7 @@ impl Tasks {
         }
     }
 
-    /// The pane for a task: the one that it had before, or the pane of a new window.
+    /// Returns the pane to run a task in: the pane in which the task ran before, or the pane of a new window.
     async fn ensure_task_pane(
         &self,
         key: &TaskSessionKey,
@@ -239,8 +239,8 @@ impl Tasks {
         })
     }
 
-    /// Whether the task in this pane runs. The exit record is checked, too, because tmux shows the pane as dead only a
-    /// moment after this record is written.
+    /// Whether the task in this pane still runs. The state of the pane is not enough: when the exit record is written,
+    /// tmux shows the pane as alive for a moment longer.
     fn is_live(&self, slot: &TaskPane) -> bool {
         let run = slot.run.as_ref().and_then(|run| run.parse::<RunId>().ok());
         let has_exited = run.as_ref().is_some_and(|run| self.run_files(run).read_exit().is_some());
@@ -248,7 +248,7 @@ impl Tasks {
         !slot.dead && (run.is_some() || slot.task_command.is_some()) && !has_exited
     }
 
-    /// Removes all traces of a launch that did not happen.
+    /// Deletes the files of a run that did not start, and forgets the run.
     fn discard_run(&self, run_id: &RunId) {
         let files = self.run_files(run_id);
         files.remove();
@@ -281,7 +281,7 @@ fn matches_task(pane: &TaskPane, task: &str) -> bool {
     }
 }
 
-/// The pane of the task with this name or window id. Prefers the pane that agtmux marked, because the user may have
+/// The pane of the task with this name or window id. A pane that agtmux marked is preferred, because the user may have
 /// made windows with the same name, or may have split the window of the task.
 fn task_pane<'a>(session: &'a TmuxTaskSession, task: &str) -> Option<&'a TaskPane> {
     let candidates = || session.panes.iter().filter(|pane| matches_task(pane, task));

@@ -49,12 +49,12 @@ struct TasksInner {
     clock: Clock,
     dir: PathBuf,
     owner: String,
-    /// The `agtmux` executable that supervises tasks in their panes.
+    /// The path of the `agtmux` executable. Each task pane runs it as the supervisor of the task.
     program: PathBuf,
     followed: Mutex<HashMap<TaskSessionKey, FollowedSession>>,
-    /// Runs that were started, or are being started, and that the engine does not know yet.
+    /// Runs that the engine does not know yet. They have started or are being started.
     unregistered: Mutex<HashSet<RunId>>,
-    /// Wakes the follow loop for work that no file change announces.
+    /// Wakes the loop in `follow` when there is new work that changes no file.
     wake: Notify,
     /// One lock per session, so that commands change a session one after the other.
     session_locks: NamedLocks,
@@ -101,9 +101,9 @@ impl Tasks {
         tasks
     }
 
-    /// Sends inputs to the engine, and then removes files that are not needed any more.
+    /// Sends inputs to the engine, and then deletes task files that are not needed any more.
     ///
-    /// Returns false if the store failed. Then nothing has changed and the caller must try again.
+    /// Returns false if the store failed. Then nothing has changed, and the caller must try again.
     async fn apply(&self, key: &TaskSessionKey, inputs: Vec<TaskInput>, launched: Option<TaskRunRow>) -> bool {
         let update = TaskUpdate { key: key.clone(), inputs, launched };
         let Some(outcome) = self.0.engine.apply_task_update(update).await else {

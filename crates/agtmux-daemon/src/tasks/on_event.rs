@@ -1,5 +1,5 @@
-//! Runs the user's program (`tasks.on_event`) for each task event, one after the other. Events come from the store, so
-//! events from before a crash of the daemon are included.
+//! Runs the user's program (`tasks.on_event`) for each task event, in the order of the events. The events are read
+//! from the store, so the program also gets events from before a crash of the daemon.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 use crate::background::BackgroundTasks;
 use crate::store::TaskArchive;
 
-/// The pause before the next try if the store cannot be read.
+/// The pause before the store is read again after a failure.
 const RETRY_DELAY: Duration = Duration::from_secs(5);
 
 pub(super) struct EventProgramRunner(Option<Arc<Notify>>);
@@ -32,10 +32,10 @@ struct EventProgram {
     timeout: Duration,
 }
 
-/// The position in the event log up to which the program has run.
+/// How far the user's program has processed the event log.
 struct EventCursor {
     archive: Arc<TaskArchive>,
-    /// The file with the `seq` of the last event that the program got.
+    /// The file that stores the `seq` of the last event that was passed to the program.
     path: PathBuf,
 }
 
@@ -69,7 +69,7 @@ impl EventProgramRunner {
         Self(Some(wake_up))
     }
 
-    /// Signals that new events are stored.
+    /// Tells the runner that new events are stored.
     pub(super) fn wake(&self) {
         if let Some(wake_up) = &self.0 {
             wake_up.notify_one();
@@ -78,8 +78,8 @@ impl EventProgramRunner {
 }
 
 impl EventCursor {
-    /// The position to continue from. On the first start this is the newest event. A position beyond the newest event
-    /// belongs to an earlier store and is reset.
+    /// The `seq` after which to continue. On the first start, this is the `seq` of the newest event. If the saved `seq`
+    /// is higher, it belongs to an earlier store, and the newest event is used instead.
     fn last_seq(&self) -> Result<u64, String> {
         let last = self.archive.last_seq().map_err(|error| error.to_string())?;
         let known: Option<u64> = std::fs::read_to_string(&self.path).ok().and_then(|text| text.trim().parse().ok());

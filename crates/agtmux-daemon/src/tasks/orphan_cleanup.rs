@@ -13,7 +13,7 @@ use super::Tasks;
 
 /// How often orphaned files are removed.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(3600);
-/// Younger files may belong to a run that is just starting.
+/// Files that are younger than this are kept, because they may belong to a run that is just starting.
 const MIN_AGE: Duration = Duration::from_secs(60);
 
 impl Tasks {

@@ -18,10 +18,9 @@ use super::{Tasks, tmux_failed};
 use crate::actions::RequestCaller;
 use crate::observe::server_name;
 
-/// How many lines are read from a pane without a log, if the caller gives no number. A log is read up to
-/// `MAX_LOG_BYTES`.
+/// How many lines are read from a pane if the task has no log and the caller gives no number.
 const DEFAULT_PANE_LINES: u32 = 2000;
-/// The most bytes of a log that one response contains. These bytes are taken from the end of the log.
+/// The maximum size of a log in one response. A longer log is cut: the response contains only its end.
 const MAX_LOG_BYTES: u64 = 16 << 20;
 
 impl Tasks {

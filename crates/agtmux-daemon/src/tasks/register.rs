@@ -1,4 +1,4 @@
-//! Registers started runs with the engine, including runs that could not be stored when they were started.
+//! Registers started runs with the engine. This includes runs that could not be stored at their start.
 
 use std::time::{Duration, Instant};
 
@@ -47,10 +47,10 @@ impl Tasks {
     }
 
     /// Handles a run that has a spec file but is not stored. This happens if the daemon ended or the tmux server did
-    /// not answer while the run was being started. If a window shows the run, registers the run; otherwise deletes its
-    /// files.
+    /// not answer while the run was being started. If a tmux window belongs to the run, registers the run. Otherwise
+    /// deletes the files of the run.
     ///
-    /// Returns false if tmux cannot tell whether a window shows the run, or if the store failed.
+    /// Returns false if tmux did not answer or if the store failed.
     pub(super) async fn adopt(&self, run_id: &RunId) -> bool {
         let files = self.run_files(run_id);
         let removed = || {
@@ -126,7 +126,8 @@ impl Tasks {
         true
     }
 
-    /// Waits for the exit record of a replaced task.
+    /// Waits until the replaced tasks of this window have recorded their exits and their output is logged. Gives up
+    /// after a timeout.
     async fn wait_for_exit_records(&self, key: &TaskSessionKey, window: WindowId) {
         let processes = self.0.discovery.processes();
         let until = Instant::now() + EXIT_RECORD_TIMEOUT;

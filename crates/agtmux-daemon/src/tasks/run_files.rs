@@ -1,4 +1,4 @@
-//! Reads the changes in the files of a run. Until a change is stored, every read finds it again.
+//! Reads the files of a run and reports what has changed. A change is reported again until it is stored.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,19 +10,20 @@ use agtmux_core::task::{ExitSignal, RunId, TaskExit, TaskInput};
 use super::Tasks;
 use crate::store::TaskSessionKey;
 
-/// How many of the last lines of the log an event shows, and how many bytes at the end of the log are read for them.
+/// An event shows this many of the last lines of the log. They are taken from the last `TAIL_BYTES` bytes of the log.
 const PREVIEW_LINES: usize = 20;
 const TAIL_BYTES: u64 = 16 << 10;
-/// The delay between an answer to the prompt of a task and the next check of the task's screen.
+/// After the prompt of a task was answered, agtmux waits this long before it checks the task's screen again.
 const ANSWER_DELAY: Duration = Duration::from_millis(250);
-/// How often to check a reader after the task ended. No event announces that a reader died.
+/// After a task has ended, agtmux checks at this interval whether the process that logs its output has died. No file
+/// changes when that process dies.
 pub(super) const READER_CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// If a reader has read nothing for this long after the task ended, agtmux stops waiting for the end mark. It assumes
-/// that the supervisor was killed before writing the mark.
+/// If the log has not grown for this long after the task ended, agtmux stops waiting for the end mark in the output.
+/// The supervisor was probably killed before it wrote the mark.
 const READER_STALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// The longest wait for readers before a window is closed.
+/// Before agtmux closes a window, it waits at most this long until the task's output is logged.
 const READER_WAIT: Duration = Duration::from_secs(10);
-/// How long to wait for the rest of the output if the supervisor could not write an end mark.
+/// How long to wait for more output if the supervisor reported that it could not write an end mark.
 const UNMARKED_WAIT: Duration = Duration::from_millis(500);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
@@ -30,17 +31,17 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 pub(super) struct RunReader {
     run: RunId,
     files: RunFiles,
-    /// The number of bells in stored events.
+    /// How many bells of the task have been reported in stored events.
     bells: u64,
-    /// The number of bytes that the task had written when it fell silent at a possible prompt.
+    /// Set if the task has fallen silent and may be showing a prompt: the number of bytes that it had written by then.
     pub(super) quiet_at_bytes: Option<u64>,
-    /// Set if the task has ended but its output is not read completely. The end is published when all output is read.
+    /// Set if the task has ended but not all of its output has been read. The end is published when all output is read.
     unread_output: Option<UnreadOutput>,
     /// When to check the screen again, because the prompt of the task may have been answered.
     pub(super) recheck_at: Option<Instant>,
 }
 
-/// How far the log has grown since the task ended.
+/// The size of the log of an ended task, while more output may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct UnreadOutput {
     /// When the log last grew.
@@ -48,11 +49,11 @@ struct UnreadOutput {
     log_bytes: u64,
 }
 
-/// The changes of one run.
+/// The changes that one read of a run's files has found.
 #[derive(Debug, Default)]
 pub(super) struct RunChanges {
     pub(super) inputs: Vec<TaskInput>,
-    /// The task's screen should be checked for a prompt.
+    /// Whether agtmux should check the task's screen for a prompt.
     pub(super) check_screen: bool,
     bells: u64,
     quiet_at_bytes: Option<u64>,
@@ -60,7 +61,7 @@ pub(super) struct RunChanges {
 }
 
 impl Tasks {
-    /// Waits until the output of ended runs is read. Considers only runs in windows for which `affects` returns true.
+    /// Waits until all output of ended runs is logged. Considers only runs in windows for which `affects` returns true.
     pub(super) async fn wait_for_readers(&self, key: &TaskSessionKey, affects: impl Fn(WindowId) -> bool) {
         let session = self.session(key);
         let until = Instant::now() + READER_WAIT;
@@ -73,7 +74,7 @@ impl Tasks {
     }
 }
 
-/// Whether the run has ended and its reader has not reached the end mark.
+/// Whether the run has ended but the process that logs its output has not reached the end mark.
 fn awaits_reader(files: &RunFiles) -> bool {
     files.read_exit().is_some_and(|exit| !exit.unmarked) && files.reader_status() != ReaderStatus::Finished
 }
@@ -101,8 +102,8 @@ impl RunReader {
         self.unread_output.is_some()
     }
 
-    /// Reads the files and returns the changes. With `at_once`, reports an end even if the output is not read
-    /// completely.
+    /// Reads the files and returns the changes. With `at_once`, the end of the run is reported even if not all output
+    /// is read.
     pub(super) fn read_changes(&mut self, now: Instant, at_once: bool, waits_for_input: bool) -> RunChanges {
         // Read the exit record before the output. In the other order, output from just before the exit could be missed.
         let exit = self.files.read_exit();
@@ -133,7 +134,7 @@ impl RunReader {
         changes
     }
 
-    /// Whether the log contains all output that it will ever contain.
+    /// Whether the log is complete, so that no more output of the task will follow.
     fn is_output_complete(&mut self, exit: ExitRecord, now: Instant) -> bool {
         let log = self.files.log_size();
         if self.unread_output.is_none_or(|unread| unread.log_bytes != log) {
@@ -144,7 +145,7 @@ impl RunReader {
         is_stalled || self.files.reader_status() == ReaderStatus::Finished
     }
 
-    /// Notes that the task fell silent at a possible prompt, or writes again.
+    /// Records that the task has fallen silent and may be showing a prompt, or that it writes again.
     fn note_silence(
         &mut self,
         status: Option<OutputStatus>,

@@ -17,14 +17,14 @@ use super::Tasks;
 use super::run_files::log_tail;
 use crate::store::{TaskRunRow, TaskSession, TaskSessionKey};
 
-/// How many lines of a pane are previewed if its output is not logged.
+/// How many lines of a pane `task list` previews if the output of the pane is not logged.
 const PREVIEW_LINES: u32 = 20;
 
-/// How many times a dead pane without an exit status is read again, and the pause between two reads.
+/// If a dead pane has no exit status yet, tmux is asked this many times, with a pause of `RETRY_DELAY` in between.
 const MAX_TRIES: usize = 5;
 const RETRY_DELAY: Duration = Duration::from_millis(20);
 
-/// How much two recorded start times of one server may differ, because the clock may have been set.
+/// Two start times of the same server may differ by this much, because the clock may have been set in between.
 const MAX_CLOCK_SKEW_SECS: i64 = 60;
 
 impl Tasks {
@@ -43,8 +43,8 @@ impl Tasks {
         self.apply_run_files(key, |_| false, Some(TaskInput::Snapshot(snapshot))).await
     }
 
-    /// Whether the session's state is unknown: its server does not answer, or its socket is gone while the server or a
-    /// task lives.
+    /// Whether the session's state cannot be read. Either its tmux server does not answer, or the socket is gone
+    /// although the server or a task of the session still runs.
     pub(super) async fn is_unreachable(&self, key: &TaskSessionKey) -> bool {
         if is_listening(Path::new(&key.socket)) {
             return self.tmux(key).list().await.is_err();
@@ -60,8 +60,8 @@ impl Tasks {
         self.followed(key, |followed| followed.pending_windows.clone())
     }
 
-    /// In a session that agtmux owns, sets remain-on-exit on the windows that agtmux did not make, so that the exit
-    /// status of their programs can be read.
+    /// In a session that agtmux owns, sets remain-on-exit on windows that agtmux did not make. tmux then keeps the exit
+    /// status of the programs in these windows.
     async fn keep_windows(&self, tmux: &TmuxServer, session: Option<&TmuxTaskSession>) {
         let Some(session) = session.filter(|session| self.is_ours(&session.owner)) else { return };
         let closes = |pane: &&TaskPane| !pane.remain_on_exit && !pane.awaits_run && !pane.dead;
@@ -96,7 +96,8 @@ impl Tasks {
         panes.filter(|pane| may_ask.contains(&PaneId(*pane))).collect()
     }
 
-    /// The session as tmux lists it. `pending_windows` names the windows that were being made when the listing began.
+    /// Converts the listing of tmux to a snapshot. `pending_windows` names the windows that were being made when the
+    /// listing began.
     fn session_snapshot(
         &self,
         key: &TaskSessionKey,
@@ -183,8 +184,9 @@ impl Tasks {
     }
 }
 
-/// Reads the session until every dead pane has an exit status, or until `MAX_TRIES` is reached. tmux shows a pane as
-/// dead a moment before it knows the status, and sometimes misses the status until another child process of tmux ends.
+/// Reads the session until every dead pane has an exit status, but at most `MAX_TRIES` times more. tmux shows a pane as
+/// dead a moment before it knows the exit status. Sometimes tmux learns the status only when another child process
+/// ends.
 async fn session_with_exit_statuses(
     tmux: &TmuxServer,
     key: &TaskSessionKey,
@@ -204,14 +206,14 @@ async fn session_with_exit_statuses(
     Ok(session)
 }
 
-/// Whether the process runs. A process table that cannot be read does not mean that the process has ended.
+/// Whether the process runs. Also true if the process table cannot be read.
 pub(super) fn is_alive(processes: &dyn ProcessTable, ProcessRef { pid, start }: ProcessRef) -> bool {
     let runs = |process: ProcessInfo| process.start == start && !process.zombie;
     processes.try_process(pid).map_or(true, |process| process.is_some_and(runs))
 }
 
-/// Whether this server generation still runs. Its start time is compared with a tolerance, because tmux reports
-/// whole seconds of the wall clock, and the clock may have been changed since.
+/// Whether this server generation still runs. The start times are compared with a tolerance: tmux reports whole seconds
+/// of the wall clock, and the clock may have been changed since.
 fn is_server_alive(processes: &dyn ProcessTable, server: Generation) -> bool {
     let is_tmux = |process: &ProcessInfo| process.name.starts_with(b"tmux") && !process.zombie;
     match processes.try_process(server.pid) {
@@ -234,7 +236,7 @@ pub(super) fn pane_exit(pane: &TaskPane) -> TaskExit {
     TaskExit { code: pane.dead_status.filter(|_| signal.is_none() && pane.dead), signal }
 }
 
-/// The pane that the task was launched in, if it still exists, or else the first pane.
+/// The pane that the task was launched in. If that pane is gone, the first pane of the window.
 fn primary_pane<'a>(panes: &[&'a TaskPane], session: &TaskSession) -> Option<&'a TaskPane> {
     let window = panes.first()?.window;
     let marked = || panes.iter().find(|pane| pane.is_task_pane).map(|pane| PaneId(pane.pane));

@@ -1,5 +1,5 @@
-//! The owner of a task session: the harness process (such as Pi) whose tasks run in it. Whether the owner lives decides
-//! whether the session is cleaned up, and whether other agents may replace tasks in it.
+//! The owner of a task session is the harness process (such as Pi) whose tasks run in the session. A session is cleaned
+//! up only if its owner is dead. A dead owner also means that other agents may replace the tasks of the session.
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_tmux::{TaskPane, TmuxTaskSession};
@@ -18,8 +18,8 @@ fn parse_process(process: &str) -> Option<(u32, u64)> {
 }
 
 impl Tasks {
-    /// The owner of a session that this caller creates: the process named in the request, otherwise the agent that the
-    /// caller runs under. Empty if neither is known.
+    /// The process that owns a session which this caller creates. This is the process named in the request, otherwise
+    /// the agent that started the caller. Empty if neither is known.
     pub(super) fn owner_process(&self, caller: &RequestCaller) -> String {
         let processes = self.0.discovery.processes();
         let found = self.0.actions.owner_process_of(caller);
@@ -34,8 +34,8 @@ impl Tasks {
         Some(process.map_or(true, |process| process.is_some_and(|process| process.start == start)))
     }
 
-    /// Returns the caller if the caller becomes the owner of the session by starting a task. Returns `None` if the
-    /// owner stays the same. A live owner keeps its session, and an unknown caller cannot become the owner.
+    /// Returns the caller if it becomes the owner of the session when it starts a task. Returns `None` if the owner
+    /// stays the same. A live owner keeps its session, and an unknown caller cannot become the owner.
     pub(super) fn next_owner<'a>(&self, session: &TmuxTaskSession, caller: &'a str) -> Option<&'a str> {
         let takes_over =
             !caller.is_empty() && caller != session.owner.process && self.owner_lives(session) != Some(true);
@@ -67,8 +67,8 @@ impl Tasks {
         })
     }
 
-    /// Whether the caller descends from the owner of the session. The process named in the request does not count,
-    /// because a caller can name any process.
+    /// Whether the caller descends from the owner of the session. A process that the request names as the owner does
+    /// not count, because a caller can name any process.
     fn is_owned_by(&self, caller: &RequestCaller, session: &TmuxTaskSession) -> bool {
         parse_process(&session.owner.process).is_some_and(|owner| self.0.actions.descends_from(caller, owner))
     }

@@ -50,7 +50,7 @@ impl Tasks {
     }
 
     /// Records the caller as the owner of its own session. If the caller is unknown and the recorded owner is dead,
-    /// clears the owner: a session with an unknown owner is kept, but a session with a dead owner is removed.
+    /// clears the owner. A session without a recorded owner is kept, but a session with a dead owner is removed.
     async fn take_ownership(&self, tmux: &TmuxServer, key: &TaskSessionKey, caller: &RequestCaller) {
         let Ok(Some(own)) = tmux.task_session(key.session.as_str()).await else { return };
         let process = self.owner_process(caller);
@@ -117,7 +117,7 @@ async fn left_session(
     ActiveLeftoverSession { session: left_key.session.to_string(), session_id, tasks, title, notice }
 }
 
-/// The harness's session id, which follows `pi-` and the project's slug in the session name.
+/// The harness's session id, taken from a session name of the form `pi-SLUG-ID`. SLUG is the slug of the project.
 fn session_id(session: &SessionName, project: &str) -> Option<String> {
     let slug = project_slug(Path::new(project)).ok()?;
     session.as_str().strip_prefix(&format!("pi-{slug}-")).map(str::to_owned)

@@ -10,15 +10,16 @@ use agtmux_agents::{SESSION_DIRS, SessionDir, SessionNames, is_session_file};
 use agtmux_api::files::open_no_follow;
 use agtmux_core::task::session_title;
 
-/// How many bytes of a long session file are read at its start, for the first message, and at its end, for the last
-/// title.
+/// At most this many bytes are read at the start of a session file, and as many at its end. The start contains the
+/// first message, and the end contains the last title.
 const MAX_READ_BYTES: u64 = 1 << 20;
-/// The most directory entries that are searched.
+/// The search for a session file stops after this many directory entries.
 const MAX_ENTRIES: usize = 200_000;
-/// How long a caller waits for a title, in case the disk hangs.
+/// How long a caller waits for a title. Reading a title can take forever if the disk hangs.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The title of a session, shortened for a notice. `None` if no known harness has such a session.
+/// The title of a harness session, shortened so that it fits into a notice. `None` if no known harness has such a
+/// session.
 pub(super) async fn title_of(session_id: String) -> Option<String> {
     let roots = roots(|name| std::env::var_os(name).map(PathBuf::from));
     let read = tokio::task::spawn_blocking(move || title_in(&roots, &session_id));
@@ -47,7 +48,8 @@ fn title_in(roots: &[PathBuf], session_id: &str) -> Option<String> {
     session_title(names.title(), names.first_message.as_deref())
 }
 
-/// Reads the start and the end of a file. A line that is cut is not valid JSON and is ignored.
+/// Reads the start and the end of a file. A line that is cut in the middle is later ignored, because it is not valid
+/// JSON.
 fn both_ends(mut file: File) -> io::Result<String> {
     let mut bytes = Vec::new();
     let size = file.metadata()?.len();

@@ -14,7 +14,7 @@ use agtmux_core::state::State;
 
 use crate::submissions::{Submission, Submissions};
 
-/// One item per session that shows the pane.
+/// Builds the API items of a pane. There is one item for each session that shows the pane.
 pub(super) fn panes(
     fleet: &Fleet,
     states: &StateResolver,
@@ -65,7 +65,7 @@ fn pane_item(key: &PaneKey, pane: &Pane, states: &StateResolver, submissions: &S
     }
 }
 
-/// One item per session that the window is linked into.
+/// Builds the API items of a window. There is one item for each session that the window is linked into.
 pub(super) fn windows(
     fleet: &Fleet,
     states: &StateResolver,
@@ -138,7 +138,7 @@ fn state_of(pane: &Pane, states: &StateResolver) -> Option<State> {
     states.state(&pane.runtime.as_ref()?.id).map(|record| record.state)
 }
 
-/// The current outages.
+/// All outages that have not ended.
 pub(super) fn errors(fleet: &Fleet) -> Vec<TargetError> {
     let of_targets = fleet.target_outages().map(|(target, outage)| error(target.to_string(), None, outage, 0));
     let of_servers = fleet.servers().filter_map(|(key, server)| {
@@ -185,8 +185,8 @@ fn local_hint(code: OutageCode, pid: u32) -> String {
     }
 }
 
-/// The hint for an outage on another host. The commands in the hint run over ssh, because a pid of that host means
-/// nothing on this one.
+/// The hint for an outage on another host. The commands in the hint run on that host over ssh, because its pids mean
+/// nothing on this machine.
 fn remote_hint(target: &str, code: OutageCode, pid: u32) -> String {
     match code {
         OutageCode::TmuxNotInstalled => format!("install tmux 3.2 or newer on {target}"),

@@ -21,8 +21,8 @@ use jiff::Timestamp;
 use crate::submissions::Submissions;
 pub(crate) use targets::TargetChange;
 
-/// All items that clients see, and the identities of the items of each pane, window and session. One pane, window or
-/// session may have several items, and their identities may change.
+/// All items that clients see. The maps store which items belong to each pane, window and session: there may be
+/// several, and their identities may change.
 #[derive(Debug, Default)]
 pub(crate) struct FleetView {
     pub(crate) fleet: FleetItems,
@@ -31,7 +31,7 @@ pub(crate) struct FleetView {
     sessions: HashMap<(ServerKey, SessionId), Vec<SessionIdentity>>,
 }
 
-/// The items that were removed, and the items that are new or have changed.
+/// The items that were removed, and the items that were added or changed.
 #[derive(Default)]
 struct ItemChanges {
     removed: Vec<WatchItem>,
@@ -39,7 +39,8 @@ struct ItemChanges {
 }
 
 impl ItemChanges {
-    /// Replaces the items of the objects in `new`, and records which items have changed.
+    /// Replaces the items of the panes, windows or sessions in `new`. Records which items were removed, added or
+    /// changed.
     fn replace<K, I, T>(
         &mut self,
         items: &mut BTreeMap<I, Arc<T>>,
@@ -71,7 +72,7 @@ impl ItemChanges {
 }
 
 impl FleetView {
-    /// All items of the fleet, before its states are known.
+    /// Builds the items of the whole fleet. The items have no agent states yet.
     pub(crate) fn from_fleet(fleet: &Fleet, now: Timestamp) -> Self {
         let states = StateResolver::new(jiff::SignedDuration::ZERO);
         let mut delta = FleetDelta { targets_changed: true, ..FleetDelta::default() };
@@ -88,8 +89,8 @@ impl FleetView {
         view
     }
 
-    /// Updates the items of the changed objects. Returns the changes in the order in which they must be published; the
-    /// event log numbers them.
+    /// Updates the items of the changed objects. Returns the events in the order in which they must be published. The
+    /// event log numbers them later.
     pub(crate) fn apply(
         &mut self,
         fleet: &Fleet,
@@ -114,7 +115,7 @@ impl FleetView {
         removed.chain(changed).chain(outages.flatten()).collect()
     }
 
-    /// Returns an event if the outages have changed.
+    /// Updates the list of outages. Returns an event if the list has changed.
     fn update_errors(&mut self, fleet: &Fleet) -> Option<WatchEvent> {
         let errors = build::errors(fleet);
         if errors == self.fleet.target_errors {
@@ -125,7 +126,7 @@ impl FleetView {
         Some(WatchEvent { target_errors: Some(errors), ..event })
     }
 
-    /// Every item of a scope, in order.
+    /// All items of a scope: first panes, then windows, sessions and targets.
     pub(crate) fn items(&self, scope: ListScope) -> impl Iterator<Item = WatchItem> + '_ {
         self.fleet.of_scope(scope)
     }

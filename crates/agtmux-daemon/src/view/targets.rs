@@ -1,5 +1,5 @@
-//! The watched hosts as clients see them. Each remote host has a supervisor that reports its status. This machine is
-//! `degraded` while one of its tmux servers cannot be read.
+//! The watched hosts as clients see them. For each remote host, a supervisor in the daemon reports the status. This
+//! machine is `degraded` while one of its tmux servers cannot be read.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::FleetView;
 
-/// A change of a remote target.
+/// A change of a target's status.
 #[derive(Debug)]
 pub(crate) enum TargetChange {
     Put(Box<TargetStatus>),
@@ -18,7 +18,7 @@ pub(crate) enum TargetChange {
 }
 
 impl FleetView {
-    /// Applies the changes, and updates the health of this machine. Returns the events to publish.
+    /// Applies the changes and updates the health of this machine. Returns the events to publish.
     pub(crate) fn apply_targets(&mut self, changes: Vec<TargetChange>, now: Timestamp) -> Vec<WatchEvent> {
         let local = self.changed_local_status(now).map(|status| TargetChange::Put(Box::new(status)));
         changes.into_iter().chain(local).filter_map(|change| self.apply_target(change)).collect()

@@ -1,4 +1,4 @@
-//! Streams an answer with the scripted delays.
+//! Streams an answer of the mock model, with the delays that the script asks for.
 
 use std::io;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ impl AnswerStream {
 }
 
 impl Drop for AnswerStream {
-    /// The server drops an unfinished answer if the agent disconnects.
+    /// Records that the agent has disconnected. The HTTP server drops an unfinished answer in this case.
     fn drop(&mut self) {
         if !self.finished {
             self.log.update(self.number, |request| request.client_left = Some(Instant::now()));

@@ -1,4 +1,4 @@
-//! The connection of a request, so that the mock model can reset it.
+//! The connection of a client. With this handle, the mock model can reset the connection.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use tokio::net::TcpListener;
 pub(super) struct ClientConnection(Option<Arc<OwnedFd>>);
 
 impl ClientConnection {
-    /// Makes the end of the connection a reset: the client gets an error instead of the end of the data.
+    /// Makes the kernel reset the connection when it is closed. The client then gets an error instead of the end of the
+    /// data.
     pub(super) fn reset_when_closed(&self) {
         if let Some(socket) = &self.0 {
             set_socket_linger(socket, Some(Duration::ZERO)).expect("an open socket accepts the option");

@@ -1,4 +1,4 @@
-//! The ways in which a model fails.
+//! The ways in which the mock model can fail.
 
 /// A failure of the model, or of the connection to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,13 +1,13 @@
-//! The log of all requests.
+//! The log of the requests that the mock model has received.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// The maximum number of stored requests. Only the newest ones matter to a test.
+/// The maximum number of stored requests. Older requests are dropped, because tests need only the newest ones.
 const MAX_REQUESTS: usize = 256;
 const MAX_BODY_BYTES: usize = 256 * 1024;
-/// The number of requests that keep their bodies. Bodies are large, because each contains the whole conversation.
+/// The maximum number of stored request bodies. Bodies are large, because each contains the whole conversation.
 const MAX_BODIES: usize = 32;
 
 /// One request and the progress of its answer.
@@ -18,9 +18,9 @@ pub struct ModelRequest {
     pub prompt: String,
     /// The parts of the last user message. Agents add their own text before and after the typed text.
     pub prompt_parts: Vec<String>,
-    /// The keyword of the scripted action, or `CLOSE` if there is none.
+    /// The keyword of the action that the prompt requests, or `CLOSE` if the prompt requests no action.
     pub action: String,
-    /// Whether the request is outside the conversation, such as a request for a title or a token count.
+    /// Whether the request is not part of the conversation. For example, it asks for a title or a token count.
     pub is_side_request: bool,
     /// The names of the tools in the request.
     pub tools: Vec<String>,
@@ -30,9 +30,9 @@ pub struct ModelRequest {
     pub at: Instant,
     /// When the first byte of the answer was sent.
     pub answer_began: Option<Instant>,
-    /// When the answer ended: it was complete, or the script cut it off.
+    /// When the answer ended, either because it was complete or because the script cut it off.
     pub answer_ended: Option<Instant>,
-    /// When the agent disconnected. Set only if the answer was not complete yet.
+    /// When the agent disconnected before the answer was complete. None if it did not.
     pub client_left: Option<Instant>,
 }
 

@@ -1,5 +1,5 @@
 //! A mock model server on loopback. It speaks the wire protocols of real models and does what the last user message
-//! says. So tests can bring real command line agents into any state without a network.
+//! asks for. With it, tests can bring real command line agents into any state without a network.
 
 mod answer_stream;
 mod connection;

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-/// The answer after a tool result.
+/// The text of the answer after a tool result.
 pub const CLOSING_TEXT: &str = "All done after the tool result.";
 
-/// The end of a slow answer.
+/// The last words of a slow answer.
 pub const SLOW_END_TEXT: &str = "end-of-slow.";
 
-/// An answer that quotes the texts that agents show when they wait, work or fail.
+/// An answer that quotes texts which agents normally show while they wait, work or fail.
 pub const QUOTED_TEXT: &str = "Quoted for you:\n\n\
     Do you want to proceed?\n\
     ❯ 1. Yes\n  2. Yes, and don't ask again\n  3. No\n\
@@ -32,27 +32,27 @@ pub enum ScriptedAction {
     Say(String),
     /// `SLOW n`: stream words for n seconds.
     Slow(u32),
-    /// `THINK n`: send nothing for n seconds, then text.
+    /// `THINK n`: wait n seconds before sending the answer text.
     Think(u32),
     /// `RUN cmd`: call the shell tool.
     Run(String),
-    /// `DO cmd`: like `RUN`, but the call does not request extra permissions. If the agent's calls never request them,
-    /// `DO` and `RUN` are the same.
+    /// `DO cmd`: like `RUN`, but the tool call asks for no extra permissions. The tool calls of some agents never
+    /// ask for extra permissions. For those agents, `DO` and `RUN` are the same.
     Do(String),
-    /// `BG cmd`: like `RUN`, but in the background if the agent supports that.
+    /// `BG cmd`: like `RUN`, but in the background if the agent can run commands there.
     Background(String),
     /// `ASK`: call the question tool.
     Ask,
-    /// `MANY`: like `ASK`, but the question accepts several options if the agent supports that.
+    /// `MANY`: like `ASK`, but the user may choose several options if the agent supports that.
     Many,
-    /// `SEVERAL`: like `ASK`, with two questions. The first one accepts several options.
+    /// `SEVERAL`: like `ASK`, with two questions. In the first one, the user may choose several options.
     Several,
     /// `PLAN`: ask to leave plan mode.
     Plan,
     /// `TASK x`: start a subagent with this prompt.
     Task(String),
-    /// Call the tool that waits for a subagent. No keyword requests this. The mock model calls the tool for agents that
-    /// do not wait by themselves.
+    /// Call the tool that waits for a subagent. No keyword requests this action. The mock model needs it for agents
+    /// that do not wait for their subagents by themselves.
     Await(String),
     /// `FAIL code`: answer with an HTTP error.
     Fail(u16),
@@ -64,7 +64,7 @@ pub enum ScriptedAction {
     Quote,
 }
 
-/// A part of an answer, independent of the protocol.
+/// A part of an answer, in a form that does not depend on the wire protocol.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum AnswerPart {
     Text(String),
@@ -74,8 +74,8 @@ pub(super) enum AnswerPart {
 }
 
 impl ScriptedAction {
-    /// Finds the action in a prompt: the last line that begins with a keyword. Other lines are ignored, because agents
-    /// add reminders around the typed text.
+    /// Finds the action that a prompt requests: the last line that begins with a keyword. All other lines are ignored,
+    /// because agents add reminders before and after the typed text.
     pub fn find(text: &str) -> Option<Self> {
         text.lines().rev().find_map(|line| Self::parse(line.trim()))
     }

@@ -8,7 +8,7 @@ use super::{
 
 pub(super) struct Aider;
 
-/// aider offers to run commands only in this edit format. Downloads and analytics are off.
+/// aider offers to run commands only in this edit format. The other options turn off downloads and analytics.
 const LAUNCH: &str = "aider --model openai/mock-no-tools --edit-format diff --no-git --no-check-update \
                       --no-show-model-warnings --no-show-release-notes --analytics-disable";
 
@@ -63,7 +63,7 @@ impl ConformanceAgent for Aider {
         })
     }
 
-    /// The scenario `tool` needs a command that runs without approval, but aider always asks.
+    /// aider asks before every command, but the scenario `tool` needs a command that runs without approval.
     fn unsupported_scenarios(&self) -> &'static [&'static str] {
         &["tool"]
     }

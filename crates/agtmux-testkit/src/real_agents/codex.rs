@@ -26,7 +26,7 @@ const EVENTS: [&str; 14] = [
     "SubagentStop",
 ];
 
-/// The title shows a spinner while Codex works. While an answer streams, only the title shows that Codex works.
+/// The title shows this spinner while Codex works. While an answer streams, nothing else shows that Codex works.
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 impl ConformanceAgent for Codex {

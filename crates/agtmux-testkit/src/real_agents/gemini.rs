@@ -9,7 +9,8 @@ use super::{
 
 pub(super) struct Gemini;
 
-/// The hook events that tests record. Events for single chunks of an answer are left out.
+/// The hook events that tests record. Gemini CLI also has events for single chunks of an answer, which are not
+/// recorded.
 const EVENTS: [&str; 7] =
     ["SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent", "BeforeTool", "AfterTool", "Notification"];
 

@@ -14,7 +14,7 @@ pub fn install_agtmux_hooks(world: &TestWorld, agent: &dyn ConformanceAgent) {
     assert!(output.status.success(), "agtmux setup: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Writes a program that saves each payload to its own file, named by the time of arrival.
+/// Writes a program that saves each hook payload to its own file. The file is named by the time of arrival.
 pub fn write_payload_saver(world: &TestWorld, dir: &Path) -> PathBuf {
     fs::create_dir(dir).expect("the world is writable");
     let program = world.dir().join("save-hook");

@@ -11,11 +11,11 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::poll_until;
 
-/// Long enough for the largest package, which has 436 MB.
+/// How long an installation may take. This is long enough for the largest package, which has 436 MB.
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(240);
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The node package for agents that do not run on old node versions.
+/// The package of a newer node, for agents that do not run on an old one.
 const NEWER_NODE: (&str, &str) = ("node", "22.23.3");
 
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ pub struct InstalledAgent {
     pub version: String,
     /// The directories to put in front of PATH.
     pub program_dirs: Vec<PathBuf>,
-    /// Whether this run downloaded a package.
+    /// Whether the package was downloaded just now.
     pub fetched: bool,
 }
 
@@ -34,8 +34,8 @@ pub enum PackageRegistry {
     PyPi,
 }
 
-/// Returns this version of the package. Downloads the package if it is not in the cache. After an error, the test is
-/// skipped with the error as the reason.
+/// Returns this version of the package, and downloads it if it is not in the cache. If this fails, the caller skips the
+/// test and reports the error as the reason.
 pub fn install(registry: PackageRegistry, package: &str, version: &str) -> Result<InstalledAgent, String> {
     let cache = cache_dir()?;
     let dir = cache.join(format!("{package}@{version}"));
@@ -91,7 +91,7 @@ fn cache_dir() -> Result<PathBuf, String> {
     Ok(cache)
 }
 
-/// Locks the package until the returned file is dropped or the process ends.
+/// Locks the package. The lock is held until the returned file is dropped or the process ends.
 fn lock_package(cache: &Path, package: &str) -> Result<File, String> {
     let path = cache.join(format!(".{}.lock", package.replace('/', "+")));
     let file = OpenOptions::new().create(true).append(true).open(&path).map_err(|error| error.to_string())?;
@@ -99,8 +99,8 @@ fn lock_package(cache: &Path, package: &str) -> Result<File, String> {
     Ok(file)
 }
 
-/// Installs into a temporary directory and renames the directory when it is complete, so that no partial installation
-/// is used.
+/// Installs into a temporary directory, and renames the directory when the installation is complete. A partial
+/// installation is therefore never used.
 fn fetch_from_npm(cache: &Path, dir: &Path, package: &str) -> Result<(), String> {
     let draft = tempfile::Builder::new().prefix(".new-").tempdir_in(cache).map_err(|error| error.to_string())?;
     let prefix = draft.path().display().to_string();
@@ -143,7 +143,7 @@ fn read_all(mut file: File) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// The first lines of npm errors name the cause; the rest is advice.
+/// The first lines of an npm error, which name the cause. The rest is only advice.
 fn first_lines(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("npm warn"));
     lines.take(3).collect::<Vec<_>>().join(" / ")

@@ -1,6 +1,6 @@
-//! The real agents: how to configure each one without a network, start it, answer it and recognise its screens. The
-//! screen patterns were measured on the pinned versions. A run reports drift if an agent no longer shows an expected
-//! pattern.
+//! The real agents. For each agent, this module knows how to configure it without a network, how to start and answer
+//! it, and how to recognise its screens. The screen patterns were measured on the pinned versions. A conformance run
+//! reports drift if an agent no longer shows an expected pattern.
 
 mod aider;
 mod claude;
@@ -41,44 +41,44 @@ pub const ALL: [&dyn ConformanceAgent; 8] = [
     &aider::Aider,
 ];
 
-/// A command that the agents may run without approval.
+/// A command that every agent is configured to run without approval.
 pub const FREE_TOOL: &str = "./free-tool";
-/// A command that needs approval.
+/// A command that an agent may run only after approval.
 pub const ASKED_TOOL: &str = "./asked-tool";
 
 pub trait ConformanceAgent: Sync {
     fn name(&self) -> &'static str;
 
-    /// The package, and the version that the screen patterns were measured on.
+    /// The name of the agent's package, and the version on which the screen patterns were measured.
     fn package(&self) -> (&'static str, &'static str);
 
     fn registry(&self) -> PackageRegistry {
         PackageRegistry::Npm
     }
 
-    /// The evidence modes that the agent supports.
+    /// The evidence modes in which the agent can be tested.
     fn modes(&self) -> &'static [EvidenceMode] {
         &EvidenceMode::ALL
     }
 
-    /// Whether the agent needs a newer node than the machine may have.
+    /// Whether the agent may need a newer node than the one on this machine.
     fn needs_newer_node(&self) -> bool {
         false
     }
 
-    /// Writes the settings that make the agent start without dialogs.
+    /// Writes the agent's settings, so that the agent shows no dialogs when it starts.
     fn prepare(&self, workspace: &AgentWorkspace);
 
-    /// Environment variables in addition to those of every agent.
+    /// Additional environment variables that only this agent needs.
     fn environment(&self, workspace: &AgentWorkspace) -> Vec<(&'static str, String)>;
 
     /// The command line that a user would type.
     fn launch(&self, mode: &LaunchMode) -> String;
 
-    /// The pattern of this screen state, or none if the agent does not have this state.
+    /// The pattern that recognises this screen state. `None` if the agent does not have this state.
     fn screen_pattern(&self, state: ScreenState) -> Option<ScreenPattern>;
 
-    /// Scenarios that the agent does not support, although it has all of their screen states.
+    /// The names of scenarios that the agent does not support, although its screen can show all states that they need.
     fn unsupported_scenarios(&self) -> &'static [&'static str] {
         &[]
     }
@@ -87,7 +87,7 @@ pub trait ConformanceAgent: Sync {
 
     fn slash_command(&self, command: SlashCommand) -> &'static str;
 
-    /// What the agent does after this failure of the model.
+    /// What the agent does after the model has failed in this way.
     fn after_failure(&self, failure: ModelFailure) -> AfterFailure;
 }
 
@@ -99,20 +99,20 @@ pub struct AgentWorkspace {
     /// The address of the mock model.
     pub model_url: String,
     pub trusted: bool,
-    /// A program that saves hook payloads, if recording is on.
+    /// The program that saves hook payloads. `None` if they are not recorded.
     pub hook_payload_saver: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LaunchMode {
     Plain,
-    /// In plan mode.
+    /// Starts the agent in plan mode.
     Plan,
-    /// Non-interactive: answers this prompt and exits.
+    /// Starts the agent without a user interface. The agent answers this prompt and exits.
     Headless(&'static str),
 }
 
-/// An answer to a dialog.
+/// How a test answers an agent's dialog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DialogReply {
     Trust,

@@ -9,11 +9,11 @@ use super::{
 
 pub(super) struct OpenCode;
 
-/// The settings directory, relative to the home directory. It is outside the home directory, because the test sets
+/// The settings directory, relative to the home directory. It is not in the home directory, because the test world sets
 /// `XDG_CONFIG_HOME`.
 const SETTINGS: &str = "../config/opencode";
 
-/// A plugin that saves every event except `message.*`, which opencode sends for each word.
+/// A plugin that saves all events except `message.*` events, which opencode sends for each word.
 const PAYLOAD_SAVER_PLUGIN: &str = r#"import { spawn } from "node:child_process"
 export const PayloadSaver = async () => ({
   event: async ({ event }) => {

@@ -1,15 +1,15 @@
-//! The options of a run, from environment variables that `scripts/conformance` sets.
+//! The options of a conformance run. `scripts/conformance` passes them in environment variables.
 
 use std::env;
 use std::path::PathBuf;
 
 use super::states::EvidenceMode;
 
-/// Columns and rows.
+/// The number of columns, and then the number of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaneSize(pub u16, pub u16);
 
-/// An agent by name, optionally with a version, as in `claude@2.1.110`.
+/// The name of an agent to test, and optionally a version. The user writes both as `claude@2.1.110`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentSelection {
     pub name: String,
@@ -35,7 +35,7 @@ pub enum AgentVersionChoice<'a> {
 
 #[derive(Debug, Clone)]
 pub struct ConformanceOptions {
-    /// Empty means all.
+    /// The agents to test. Empty means all agents.
     pub agents: Vec<AgentSelection>,
     pub scenarios: Vec<String>,
     pub modes: Vec<EvidenceMode>,
@@ -43,7 +43,7 @@ pub struct ConformanceOptions {
     pub record: Option<PathBuf>,
     /// How many scenarios run in parallel.
     pub jobs: usize,
-    /// Tests the newest versions instead of the pinned ones.
+    /// Whether to test the newest versions of the agents instead of the pinned ones.
     pub newest: bool,
     /// The file that the report is written to.
     pub document: Option<PathBuf>,
@@ -71,7 +71,7 @@ impl ConformanceOptions {
 }
 
 impl ConformanceOptions {
-    /// The version of this agent to test, or none if the agent is not selected.
+    /// Which version of this agent to test. `None` if the agent is not selected.
     pub fn version_for(&self, agent: &str) -> Option<AgentVersionChoice<'_>> {
         let usual = if self.newest { AgentVersionChoice::Newest } else { AgentVersionChoice::Pinned };
         if self.agents.is_empty() {

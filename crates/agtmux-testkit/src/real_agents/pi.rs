@@ -9,8 +9,9 @@ use super::{
 
 pub(super) struct Pi;
 
-/// Pi itself shows no dialogs; extensions do. This extension asks before each command except the free tool, and aborts
-/// the turn if the user denies the command. It also adds a tool with which the model can ask the user a question.
+/// Pi itself shows no dialogs, but its extensions can. This extension asks before each command except the free tool,
+/// and aborts the turn if the user denies the command. It also adds a tool with which the model can ask the user a
+/// question.
 const APPROVAL_EXTENSION: &str = r#"
 export default function (pi) {
 	pi.on("tool_call", async (event, ctx) => {
@@ -33,7 +34,7 @@ export default function (pi) {
 }
 "#;
 
-/// Saves every event that agtmux's extension can receive.
+/// A Pi extension that saves every event which agtmux's own extension can receive.
 const PAYLOAD_SAVER_EXTENSION: &str = r#"
 import { spawn } from "node:child_process";
 const EVENTS = [

@@ -1,4 +1,4 @@
-//! An isolated environment for one real agent: tmux, daemon, watch log and mock model.
+//! An isolated environment for one real agent. It has its own tmux server, daemon, watch log and mock model.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ use crate::{TestTmuxServer, TestWorld, process};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// A proxy address without a listener, so that connections beyond loopback fail at once.
+/// A proxy address at which no program listens. With it, connections to other machines fail at once.
 const CLOSED_PROXY: &str = "http://127.0.0.1:9";
 
-/// A tool that creates a file, sleeps and prints a line.
+/// The script of both tools that agents run in tests. It creates a file, sleeps and prints a line.
 const TOOL: &str = "#!/bin/sh\ntouch \"${0##*/}.began\"\nsleep \"$1\"\necho tool ended\n";
 
 pub struct AgentSandbox {
@@ -37,7 +37,8 @@ pub struct AgentSandbox {
     world: TestWorld,
 }
 
-/// The binary under test: the one that AGTMUX_CONFORMANCE_AGTMUX names, otherwise the one of this build.
+/// The path of the agtmux binary to test. The environment variable AGTMUX_CONFORMANCE_AGTMUX can set it. The default is
+/// the binary of this build.
 fn agtmux_binary() -> PathBuf {
     let named = std::env::var_os("AGTMUX_CONFORMANCE_AGTMUX").filter(|path| !path.is_empty());
     named.map_or_else(agtmux_program, PathBuf::from)
@@ -49,7 +50,7 @@ pub struct SandboxOptions<'a> {
     pub mode: EvidenceMode,
     pub trusted: bool,
     pub size: PaneSize,
-    /// Whether hook payloads are saved.
+    /// Whether to save the hook payloads that the agent sends.
     pub save_hook_payloads: bool,
 }
 
@@ -94,7 +95,7 @@ impl AgentSandbox {
         &self.world
     }
 
-    /// The current screen, title and command of the pane.
+    /// The current screen and title of the pane, and the command that runs in it.
     pub fn capture(&self) -> AgentScreen {
         let format = "\u{1}#{pane_title}\u{1}#{pane_current_command}";
         let args = ["capture-pane", "-p", "-t", &self.pane, ";", "display-message", "-p", "-t", &self.pane, format];
@@ -104,18 +105,18 @@ impl AgentSandbox {
         AgentScreen { screen: next(), title: next(), command: next() }
     }
 
-    /// The screen with its colours, as escape sequences.
+    /// The screen of the pane. Colours are included as escape sequences.
     pub fn capture_with_colours(&self) -> Vec<u8> {
         self.server.try_run_bytes(&["capture-pane", "-p", "-e", "-t", &self.pane]).unwrap_or_default()
     }
 
-    /// Types the launch command into the shell.
+    /// Types the command that starts the agent into the shell of the pane.
     pub fn launch(&self, agent: &dyn ConformanceAgent, how: &LaunchMode) {
         self.type_text(&agent.launch(how));
         self.press("Enter");
     }
 
-    /// Pastes the text with bracketed paste.
+    /// Pastes the text into the pane as a bracketed paste.
     pub fn paste(&self, text: &str) {
         self.server.run(&["set-buffer", "-b", "typed", text]);
         self.server.run(&["paste-buffer", "-p", "-d", "-b", "typed", "-t", &self.pane]);
@@ -139,7 +140,7 @@ impl AgentSandbox {
         process::is_in_foreground(self.shell)
     }
 
-    /// Restores the default settings, in which agents may not run actions, and restarts the daemon.
+    /// Restores the default settings and restarts the daemon. By default, agents may not run actions.
     pub fn forbid_agent_actions(&self) {
         fs::write(self.world.config_file(), "").expect("the world is writable");
         let (restarted, _, error) = self.run_agtmux(&["daemon", "restart"]);
@@ -151,14 +152,14 @@ impl AgentSandbox {
         self.world.agtmux()
     }
 
-    /// Runs `agtmux` outside tmux. Returns whether it succeeded, its stdout and its stderr.
+    /// Runs `agtmux` outside tmux. Returns three values: whether the command succeeded, its stdout and its stderr.
     pub fn run_agtmux(&self, args: &[&str]) -> (bool, String, String) {
         let output = self.world.agtmux().args(args).output().expect("agtmux can be started");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.success(), text(&output.stdout), text(&output.stderr))
     }
 
-    /// The output of `agtmux explain` for the pane.
+    /// The output of `agtmux explain` for the pane of the agent.
     pub fn explain_output(&self) -> String {
         let mut explain = self.world.agtmux();
         explain.args(["explain", &self.pane]);
@@ -168,7 +169,8 @@ impl AgentSandbox {
 }
 
 impl Drop for AgentSandbox {
-    /// Kills agents that outlive their terminals, so that the world does not report them as leaked processes.
+    /// Kills agents that still run after their terminals were closed. Otherwise the test world would report them as
+    /// leaked processes.
     fn drop(&mut self) {
         let daemons = self.world.daemons();
         let is_agents = |pid: &u32| !daemons.contains(pid) && !is_tmux_or_agtmux(*pid);
@@ -217,7 +219,7 @@ fn open_shell(server: &TestTmuxServer, options: &SandboxOptions<'_>, workspace: 
     server.run(&args)
 }
 
-/// Allows actions from agents, because these tests may run inside an agent.
+/// Writes the settings of a world. Actions from agents are allowed, because these tests may run inside an agent.
 fn write_settings(world: &TestWorld, settings: &str) {
     let file = world.config_file();
     fs::create_dir_all(file.parent().expect("a file has a directory")).expect("the world is writable");
@@ -240,7 +242,7 @@ pub fn write_program(world: &TestWorld, path: &Path, text: &str) {
     fs::remove_file(draft).expect("the draft exists");
 }
 
-/// Replaces the tool that the agent may run without approval.
+/// Replaces the script that the agent may run without approval.
 pub fn write_tool(sandbox: &AgentSandbox, text: &str) {
     let path = sandbox.workspace.project.join(FREE_TOOL);
     fs::remove_file(&path).expect("the tool exists");

@@ -1,6 +1,6 @@
-//! Patterns that recognise a state by the agent's screen and title, independent of the rules of agtmux.
+//! Patterns for the screen and the title of an agent. They recognise states without using the rules of agtmux.
 
-/// A pattern matches a screen if all conditions hold. Trailing blanks of rows are ignored.
+/// A pattern for a screen. All of its conditions must hold. Blanks at the end of a row are ignored.
 #[derive(Debug, Clone, Default)]
 pub struct ScreenPattern {
     shows: Vec<&'static str>,
@@ -10,8 +10,8 @@ pub struct ScreenPattern {
     title_lacks: Vec<&'static str>,
     title_shows: Vec<&'static str>,
     last_row: Option<&'static str>,
-    /// Limits `shows`, `shows_one_of` and `lacks` to this many non-empty rows at the end of the screen, because earlier
-    /// output stays on the screen.
+    /// If set, `shows`, `shows_one_of` and `lacks` look only at this many non-empty rows at the end of the screen. Rows
+    /// above may still show earlier output.
     rows: Option<usize>,
 }
 
@@ -43,7 +43,7 @@ impl ScreenPattern {
         self
     }
 
-    /// The text must not be in the last two rows, where agents list their keys.
+    /// The last two rows must not contain this text. Agents list their keys in these rows.
     pub fn footer_lacks(mut self, text: &'static str) -> Self {
         self.footer_lacks.push(text);
         self

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The state of the pane that `agtmux watch` reports.
+/// The state that `agtmux watch` reports for a pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReportedState {
     Idle,
@@ -11,7 +11,7 @@ pub enum ReportedState {
     Input,
     Completed,
     Error,
-    /// There is an agent, and agtmux does not know its state.
+    /// There is an agent, but agtmux does not know its state.
     Unknown,
     /// There is no agent.
     NoAgent,
@@ -50,8 +50,8 @@ impl fmt::Display for ReportedState {
     }
 }
 
-/// The evidence that agtmux gets. `Hooks`: the agent's settings contain agtmux's hooks. `NoHooks`: agtmux sees only
-/// screens, files and processes.
+/// The evidence that agtmux gets. With `Hooks`, the agent's settings contain agtmux's hooks. With `NoHooks`, agtmux
+/// sees only screens, files and processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EvidenceMode {
     Hooks,
@@ -84,27 +84,27 @@ pub enum ScreenState {
     Question,
     /// The agent asks for approval of its plan.
     Plan,
-    /// A turn has ended.
+    /// The agent has ended its turn.
     Done,
-    /// A turn has ended, and the answer quotes text that other states show.
+    /// The agent has ended its turn, and its answer quotes text that other states show.
     Quoted,
-    /// The user denied a request.
+    /// The user has denied a request of the agent.
     Denied,
-    /// The agent retries after a model failure.
+    /// The model has failed, and the agent tries again.
     Retrying,
-    /// A turn has ended because the model failed.
+    /// The turn has ended because the model failed.
     Failed,
     /// The agent asks how to continue after a failure of the model.
     FailureDialog,
-    /// The user interrupted the turn.
+    /// The user has interrupted the turn.
     Interrupted,
     /// The agent has replaced the conversation by a summary.
     Compacted,
-    /// A turn has ended, and a background shell still runs.
+    /// The agent has ended its turn, but a shell that it started in the background still runs.
     Background,
     /// A subagent is working.
     Subagent,
-    /// A queued prompt waits for the end of the turn.
+    /// A turn is running, and the user has queued another prompt.
     Queued,
 }
 
@@ -113,7 +113,7 @@ pub enum ScreenState {
 pub enum AfterFailure {
     /// The turn ends with an error, at once or after a few retries.
     Fails,
-    /// The agent retries for longer than a scenario may take.
+    /// The agent keeps retrying. A scenario ends before the agent gives up.
     Retries,
     /// The agent requests the answer in another way, and the turn ends normally.
     Recovers,

@@ -1,4 +1,4 @@
-//! The output of `agtmux watch` about one pane, with times.
+//! The lines that `agtmux watch` prints about one pane, with the times of their arrival.
 
 use std::io::{BufRead, BufReader};
 use std::process::{ChildStdout, Stdio};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::states::ReportedState;
 use crate::{ChildGuard, TestWorld};
 
-/// A line of `agtmux watch` in which the state of the pane's agent changed.
+/// A line of `agtmux watch` that reports a new state of the pane's agent, or a new reason for its state.
 #[derive(Debug, Clone)]
 pub struct StateReport {
     pub at: Instant,
@@ -54,7 +54,7 @@ impl WatchLog {
         self.lock_contents().lines.is_empty()
     }
 
-    /// All lines so far, unparsed.
+    /// All lines about the pane so far, unparsed.
     pub fn lines(&self) -> Vec<String> {
         self.lock_contents().lines.clone()
     }

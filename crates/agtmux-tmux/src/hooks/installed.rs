@@ -6,17 +6,17 @@ use super::HOOK_NAMES;
 use crate::command::Framing;
 use crate::listing::parse_id;
 
-/// The entries of one hook array by index.
+/// The entries of one hook array, by their indexes in the array.
 pub(super) type HookEntries = BTreeMap<u32, String>;
-/// Hook arrays by name.
+/// Several hook arrays, by their hook names.
 pub(super) type HookArrays = BTreeMap<String, HookEntries>;
 
-/// The installed entries of the hooks in [`HOOK_NAMES`], both ours and the user's.
+/// All installed entries of the hooks in [`HOOK_NAMES`]. This includes the user's own entries.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct InstalledHooks {
-    /// The global arrays of those hooks that this tmux version supports. An array can be empty.
+    /// The global hook arrays. There is one for each hook that this tmux version supports, and it can be empty.
     pub(super) global: HookArrays,
-    /// The sessions' own arrays, by session id.
+    /// The hook arrays of single sessions, by session id.
     pub(super) sessions: BTreeMap<u32, HookArrays>,
 }
 
@@ -45,8 +45,8 @@ pub(super) fn session_ids(framing: &Framing, answer: &[u8]) -> Vec<u32> {
     records.iter().filter_map(|fields| parse_id(b'$', fields.first()?)).collect()
 }
 
-/// Parses one line of `show-hooks`. The line is `alert-bell` for an empty array, or `alert-bell[3] command` for one
-/// entry of an array.
+/// Parses one line of `show-hooks`. For an empty array, the line is `alert-bell`. For one entry of an array, it is
+/// `alert-bell[3] command`.
 fn read_line(arrays: &mut HookArrays, line: &str) {
     let (head, value) = line.split_once(' ').unwrap_or((line, ""));
     let (name, index) = match head.split_once('[') {

@@ -1,6 +1,6 @@
-//! Hooks in the user's tmux server. When something changes, a hook makes tmux read an empty file, the hint file. The
-//! daemon watches this file and so notices the change. tmux starts no process to read the file, and a missing file
-//! causes no error.
+//! Installs hooks in the user's tmux server. When something changes, a hook makes tmux read an empty file, the hint
+//! file. The daemon watches this file and so notices the change. tmux starts no process to read the file, and a missing
+//! file causes no error.
 //!
 //! The hooks use a high index of tmux's hook arrays and leave the user's hooks in place. If a session has its own
 //! array, that array hides the global one. The hook is then added to the session's array too. `remove` deletes all of
@@ -16,8 +16,8 @@ use crate::server::{TmuxError, TmuxServer};
 use installed::InstalledHooks;
 use plan::HookPlan;
 
-/// The tmux hooks that read the hint file. tmux runs these hooks on its own when something changes. `after-*` hooks are
-/// left out, because tmux runs those as part of a client's command.
+/// The tmux hooks that read the hint file. tmux runs these hooks by itself when something changes. Hooks named
+/// `after-*` are not used, because tmux runs them as part of a client's command.
 const HOOK_NAMES: [&str; 10] = [
     "alert-bell",
     "pane-died",
@@ -34,12 +34,12 @@ const HOOK_NAMES: [&str; 10] = [
 /// The suffix of hint files. agtmux recognises its own hooks by this suffix.
 pub const FILE_SUFFIX: &str = ".agtmux-hint";
 
-/// The hook makes tmux read the hint file, which is empty, as a configuration file. With `-q`, a missing file is no
-/// error.
+/// The command of each hook. It makes tmux read the hint file, which is empty, as a configuration file. With `-q`, a
+/// missing file is no error.
 const HOOK_COMMAND: &str = "source-file -q ";
 
-/// The maximum number of attempts to change the hooks. An attempt fails if a session ends after its hooks were read and
-/// before they are changed.
+/// How many times a change of the hooks is attempted. An attempt fails if a session ends between the moment when its
+/// hooks are read and the moment when they are changed.
 const ATTEMPTS: u32 = 5;
 
 /// The hooks of one daemon. Each of them makes tmux read the same hint file.
@@ -50,7 +50,7 @@ pub struct HintHooks {
 }
 
 impl HintHooks {
-    /// `None` if the path is relative, lacks the suffix or would need quoting inside a hook.
+    /// Returns `None` if the path is relative, lacks the suffix of hint files, or would need quotes inside a hook.
     pub fn new(hint_file: &Path) -> Option<Self> {
         let path = hint_file.to_str()?;
         let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-+@,=".contains(&b);
@@ -58,7 +58,7 @@ impl HintHooks {
             .then(|| Self { hint_file: hint_file.to_owned(), command: format!("{HOOK_COMMAND}{path}") })
     }
 
-    /// Installs the hooks. Repeated calls change nothing unless sessions were added.
+    /// Installs the hooks. Another call changes nothing unless sessions were added since.
     pub async fn install(&self, server: &TmuxServer) -> Result<(), TmuxError> {
         self.reconcile(server, true).await
     }
@@ -109,8 +109,8 @@ impl HintHooks {
     }
 }
 
-/// Runs the commands and checks that the output is complete. If a part were missing, an index that is in use would look
-/// free, and the hooks of some sessions would not be found.
+/// Runs the commands and fails if their output is incomplete. With incomplete output, a used index would look free, and
+/// the hooks of some sessions would not be found.
 async fn run_to_end_marker(
     server: &TmuxServer,
     mut commands: Vec<TmuxCommand>,
@@ -124,7 +124,7 @@ async fn run_to_end_marker(
     Ok(answer)
 }
 
-/// The hint file of an agtmux hook; `None` for a hook of the user.
+/// The path of the hint file in an agtmux hook. `None` if the hook belongs to the user.
 fn hint_file_of(value: &str) -> Option<&Path> {
     let path = value.strip_prefix(HOOK_COMMAND)?.trim_matches(['"', '\'']);
     path.ends_with(FILE_SUFFIX).then(|| Path::new(path))

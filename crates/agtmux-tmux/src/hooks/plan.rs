@@ -4,15 +4,15 @@ use super::installed::{HookArrays, HookEntries, InstalledHooks};
 use super::{HintHooks, hint_file_of};
 use crate::command::TmuxCommand;
 
-/// The first index for our hooks. Users do not choose such high indexes by hand.
+/// The lowest index that agtmux uses for its hooks. Users do not choose such high indexes by hand.
 const FIRST_INDEX: u32 = 4242;
 
-/// One change of a hook array. `session: None` means the global array.
+/// One change of a hook array. If `session` is `None`, the change applies to the global array.
 #[derive(Debug, PartialEq, Eq)]
 struct HookChange {
     session: Option<u32>,
-    /// The name of one entry, such as `alert-bell[3]`, or of a whole array. To remove the last entry of a session's
-    /// array, the whole array is removed, because an empty array would still hide the global one.
+    /// The name of one entry, such as `alert-bell[3]`, or of a whole array. If the array of a session contains only
+    /// entries of agtmux, the whole array is removed, because an empty array would still hide the global one.
     hook: String,
     /// `None` removes the hook.
     command: Option<String>,
@@ -22,7 +22,7 @@ struct HookChange {
 pub(super) struct HookPlan(Vec<HookChange>);
 
 impl HookPlan {
-    /// The changes that install our hooks, or remove them if `wanted` is false.
+    /// The changes that install the agtmux hooks. If `wanted` is false, the changes remove them.
     pub(super) fn new(hooks: &HintHooks, shown: &InstalledHooks, wanted: bool) -> Self {
         let mut plan = Self::default();
         plan.add_changes(hooks, None, &shown.global, wanted);

@@ -1,18 +1,19 @@
-//! A batch of shell lines, and the parser that separates their outputs.
+//! A batch of shell lines, and the parser that separates the outputs of the lines.
 
 use super::ShellError;
 
-/// The maximum output of a batch. It is larger than any valid output, so a host that sends more is misbehaving.
+/// The maximum size of a batch's output. Valid output is always smaller, so a host that sends more is misbehaving.
 const MAX_OUTPUT_BYTES: usize = 64 << 20;
 
-/// The shell function that runs after each line. It prints the end marker and the exit status to stdout and stderr.
+/// The name of the shell function that runs after each line. It prints the end marker and the line's exit status, both
+/// to stdout and to stderr.
 const END_FUNCTION: &str = "agtmux_end";
 
-/// Lines for a POSIX shell. They run one after the other, whether or not earlier ones fail.
+/// Lines for a POSIX shell. The shell runs all of them in order, even if some of them fail.
 #[derive(Debug, Clone)]
 pub(crate) struct ShellBatch {
     lines: Vec<Vec<u8>>,
-    /// The maximum size of the whole output.
+    /// The maximum size of the output of all lines together.
     max_bytes: usize,
 }
 
@@ -39,7 +40,7 @@ impl ShellBatch {
         ShellOutputReader { max_bytes: self.max_bytes, ..ShellOutputReader::new(marker, self.len()) }
     }
 
-    /// Adds a line and returns the index of its output.
+    /// Adds a line. Returns the index that the line's output will have in the result.
     pub(crate) fn add(&mut self, line: impl Into<Vec<u8>>) -> usize {
         self.lines.push(line.into());
         self.lines.len() - 1
@@ -54,7 +55,8 @@ impl ShellBatch {
         &self.lines
     }
 
-    /// The script for the shell. Each line has its own empty stdin, so that no program can read the rest of the script.
+    /// The script that runs the lines. Each line gets an empty stdin, so that no program can read the rest of the
+    /// script.
     pub(super) fn script(&self, marker: &str) -> Vec<u8> {
         let mut script = Vec::new();
         for line in &self.lines {
@@ -66,8 +68,8 @@ impl ShellBatch {
     }
 }
 
-/// The script that every new shell runs first. It defines the function that marks the end of a command's output, and
-/// unsets the tmux variables.
+/// The script that every new shell runs first. It defines the function that marks the end of a line's output, and
+/// unsets variables that could influence the commands.
 pub(super) fn preamble() -> String {
     format!(
         "{END_FUNCTION}() {{ set -- \"$1\" \"$?\"; printf '%s:%s.' \"$1\" \"$2\"; printf '%s:%s.' \"$1\" \"$2\" >&2; }}\n\
@@ -75,7 +77,7 @@ pub(super) fn preamble() -> String {
     )
 }
 
-/// Collects one output stream of the shell until every line has ended.
+/// Collects stdout or stderr of the shell until every line of the batch has ended.
 #[derive(Debug, Default)]
 pub(super) struct ShellOutputReader {
     marker: Vec<u8>,
@@ -89,7 +91,7 @@ pub(super) struct ShellOutputReader {
 }
 
 impl ShellOutputReader {
-    /// The marker is random for each batch, so that no output can contain it.
+    /// `marker` must be random and new for each batch, so that no output can contain it by accident or on purpose.
     pub(super) fn new(marker: &str, expected: usize) -> Self {
         let marker = format!("{marker}:").into_bytes();
         Self { marker, expected, max_bytes: MAX_OUTPUT_BYTES, ..Self::default() }
@@ -99,7 +101,7 @@ impl ShellOutputReader {
         self.parts.len() >= self.expected
     }
 
-    /// How many lines have ended.
+    /// How many lines of the batch have ended.
     pub(super) fn finished_lines(&self) -> usize {
         self.parts.len()
     }
@@ -135,7 +137,7 @@ impl ShellOutputReader {
     }
 }
 
-/// Combines stdout and stderr of each line.
+/// Combines the stdout and the stderr of each line.
 pub(super) fn merge_outputs(stdout: ShellOutputReader, stderr: ShellOutputReader) -> Vec<ShellOutput> {
     let pairs = stdout.parts.into_iter().zip(stderr.parts);
     pairs.map(|((stdout, status), (stderr, _))| ShellOutput { stdout, stderr, status }).collect()
@@ -176,7 +178,7 @@ mod tests {
     }
 
     proptest! {
-        /// The outputs contain any bytes and arrive in chunks of any size.
+        /// Outputs may contain any bytes, and may arrive in chunks of any size.
         #[test]
         fn outputs_are_parsed_from_any_chunks(
             parts in proptest::collection::vec((proptest::collection::vec(any::<u8>(), 0..40), 0..256_i32), 1..5),

@@ -11,7 +11,7 @@ use super::ShellError;
 use super::batch::{self, ShellBatch, ShellOutput, ShellOutputReader};
 use crate::ssh::ProcessGroup;
 
-/// How many of the last bytes of stderr are kept. If the shell exits, they are reported as the reason.
+/// How many bytes of the end of stderr are stored. If the shell exits, these bytes are reported as the reason.
 const MAX_STDERR_TAIL_BYTES: usize = 2048;
 const STDERR_TIMEOUT: Duration = Duration::from_millis(300);
 /// How long a shell may take to exit after its stdin is closed.
@@ -19,7 +19,7 @@ const EXIT_GRACE: Duration = Duration::from_millis(500);
 
 pub(super) struct ShellRequest {
     pub(super) batch: ShellBatch,
-    /// The maximum time between two outputs. `timeout` is the maximum time for the whole batch.
+    /// The maximum time during which the host prints nothing. `timeout` is the maximum time for the whole batch.
     pub(super) silence_timeout: Duration,
     pub(super) timeout: Duration,
     pub(super) reply: oneshot::Sender<Result<Vec<ShellOutput>, ShellError>>,
@@ -30,11 +30,12 @@ struct ShellProcess {
     stdin: ChildStdin,
     stdout: ChildStdout,
     stderr: ChildStderr,
-    /// The last bytes of stderr.
+    /// The last bytes that the shell has written to stderr.
     stderr_tail: Vec<u8>,
 }
 
-/// Starts the program and runs requests until all senders are dropped, the program exits, or a request takes too long.
+/// Starts the program and runs requests one after the other. Stops when all senders are dropped, when the program
+/// exits, or when a request takes too long.
 pub(super) fn start(
     mut command: Command,
     requests: mpsc::Receiver<ShellRequest>,
@@ -121,7 +122,8 @@ impl ShellProcess {
         }
     }
 
-    /// Discards output that arrives between requests. Returns when stdout ends.
+    /// Discards what the shell prints to stdout between two requests, and stores the end of stderr. Returns when stdout
+    /// ends.
     async fn drain_until_eof(&mut self) {
         let (mut bytes, mut stderr_bytes) = ([0; 4096], [0; 4096]);
         let mut stderr_is_open = true;
@@ -136,7 +138,7 @@ impl ShellProcess {
         }
     }
 
-    /// The reason why the shell ended: its stderr, or its exit status if stderr is empty.
+    /// Tells why the shell ended. The reason is what the shell wrote to stderr, or its exit status if stderr is empty.
     async fn closed_error(&mut self) -> ShellError {
         let mut bytes = [0; 4096];
         let rest = async {
@@ -162,7 +164,7 @@ impl ShellProcess {
     }
 }
 
-/// Returns when there was no output for `timeout`.
+/// Returns when the shell has printed nothing for `timeout`.
 async fn wait_for_silence(mut activity: watch::Receiver<()>, timeout: Duration) {
     while let Ok(Ok(())) = tokio::time::timeout(timeout, activity.changed()).await {}
 }

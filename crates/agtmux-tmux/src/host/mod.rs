@@ -1,4 +1,4 @@
-//! A host with tmux and a POSIX shell but without agtmux. One shell stays open for all commands.
+//! Runs commands on a host that has tmux and a POSIX shell but not agtmux. One shell stays open for all commands.
 //!
 //! agtmux leaves nothing on the host: no file, no process after the shell is closed, and no change in tmux except by
 //! actions.
@@ -24,15 +24,15 @@ pub use probe::{EXTRA_PATH_DIRS, HostFacts, find_agtmux_commands};
 pub use quote::{command_line, quoted};
 pub use scan::{HostScan, HostScanRequest, MAX_SOCKETS};
 
-/// The command for the login shell. It is so short that every shell reads it the same way.
+/// The command that ssh passes to the user's login shell. It is so simple that every login shell reads it the same way.
 pub const REMOTE_COMMAND: &str = "exec sh";
 
-/// The time for the network round trip. The caller waits this much longer than the timeout that applies on the host.
+/// How long the network round trip may take. A caller waits this much longer than the timeout that applies on the host.
 pub const ROUND_TRIP_ALLOWANCE: Duration = Duration::from_secs(2);
-/// A long text extends the timeout of a call by at most this much.
+/// A call that sends a long text gets more time, but at most this much more.
 pub const MAX_TEXT_ALLOWANCE: Duration = Duration::from_secs(3);
 
-/// The maximum number of requests in the queue.
+/// The maximum number of requests that wait for the shell.
 const MAX_QUEUED_REQUESTS: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +42,7 @@ pub enum ShellError {
     #[error("the host did not answer within {within:?}")]
     Timeout {
         within: Duration,
-        /// How many lines of the batch had finished before the timeout.
+        /// How many lines of the batch had ended before the timeout.
         answered: usize,
     },
     #[error("the connection ended: {0}")]
@@ -53,7 +53,7 @@ pub enum ShellError {
     Unsupported(String),
 }
 
-/// One shell on another host. It is closed when the last clone is dropped.
+/// A shell on another host. The shell is closed when the last clone of this value is dropped.
 #[derive(Debug, Clone)]
 pub struct HostShell(Arc<Inner>);
 
@@ -62,13 +62,14 @@ struct Inner {
     requests: mpsc::Sender<channel::ShellRequest>,
     ended: watch::Receiver<Option<ShellError>>,
     facts: HostFacts,
-    /// How far the host's clock is ahead of ours, in milliseconds. This is a lower limit: the true value is the same or
-    /// larger.
+    /// How many milliseconds the host's clock is ahead of the clock of this machine. The true value may be larger, but
+    /// not smaller.
     clock_ahead: AtomicI64,
 }
 
 impl HostShell {
-    /// Starts a program that leads to a shell, such as `ssh host 'exec sh'`, and probes the host.
+    /// Starts a program that opens a shell on a host, such as `ssh host 'exec sh'`. Then finds out what is installed
+    /// there.
     pub async fn open(command: Command, within: Duration) -> Result<Self, ShellError> {
         let (requests, receiver) = mpsc::channel(MAX_QUEUED_REQUESTS);
         let (end, ended) = watch::channel(None);
@@ -101,7 +102,7 @@ impl HostShell {
         self.run_with_silence_timeout(batch, within, within).await
     }
 
-    /// Runs a single line.
+    /// Runs one line in the shell.
     pub(crate) async fn run_line(&self, line: impl Into<Vec<u8>>, within: Duration) -> Result<ShellOutput, ShellError> {
         let mut batch = ShellBatch::default();
         batch.add(line);
@@ -124,12 +125,13 @@ impl HostShell {
         self.run_line(":", within + ROUND_TRIP_ALLOWANCE).await.map(|_| ())
     }
 
-    /// How far the host's clock is ahead of ours, in milliseconds. The error is at most about one second.
+    /// How many milliseconds the host's clock is ahead of the clock of this machine, with an error of about one second
+    /// at most.
     pub fn clock_ahead_ms(&self) -> i64 {
         self.0.clock_ahead.load(Ordering::Relaxed)
     }
 
-    /// The time on the host, or slightly earlier.
+    /// The time by the host's clock. The result may be slightly too early, but not too late.
     pub(crate) fn now(&self) -> SystemTime {
         let ahead = self.0.clock_ahead.load(Ordering::Relaxed);
         let span = Duration::from_millis(ahead.unsigned_abs());
@@ -138,7 +140,8 @@ impl HostShell {
         host_time.unwrap_or(now)
     }
 
-    /// Updates the clock offset. The host's clock showed `seconds` at some moment between `asked_at` and now.
+    /// Corrects the clock offset. At some moment between `asked_at` and now, the host's clock showed
+    /// `seconds`.
     pub(crate) fn update_clock_offset(&self, seconds: i64, asked_at: SystemTime) {
         let millis = |time: SystemTime| {
             let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

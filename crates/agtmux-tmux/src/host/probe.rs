@@ -1,4 +1,4 @@
-//! Probes a host once, when its shell has been opened.
+//! Probes a host once, right after a shell on the host has been opened.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -11,24 +11,24 @@ use crate::version::{MIN_VERSION, TmuxVersion};
 /// The programs and directories of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostFacts {
-    /// The path of tmux.
+    /// The path of the tmux program.
     pub tmux: PathBuf,
     pub tmux_version: String,
-    /// The directory of the user's tmux sockets.
+    /// The directory that contains the sockets of the user's tmux servers.
     pub socket_dir: PathBuf,
-    /// The system name from `uname -s`.
+    /// The name of the operating system, from `uname -s`.
     pub system: String,
     pub(crate) process_source: ProcessSource,
-    /// Whether the program `timeout` is installed, which can end a slow program.
+    /// Whether the host has the program `timeout`, which ends a command that takes too long.
     pub(crate) has_timeout: bool,
 }
 
-/// Directories to append to PATH, because the PATH of a login over ssh is often short. The shell expands the variables.
+/// Directories to append to PATH. The PATH of an ssh login often lacks them. The shell expands the variables.
 pub const EXTRA_PATH_DIRS: &str = "$HOME/.local/bin:$HOME/bin:$HOME/.cargo/bin:/usr/local/bin:/opt/homebrew/bin:\
     /opt/local/bin:/usr/pkg/bin:/home/linuxbrew/.linuxbrew/bin";
 
-/// Shell commands that extend PATH so that agtmux is found if it is installed on the host. If neither PATH nor
-/// [`EXTRA_PATH_DIRS`] contains agtmux, the login shell of the user is asked for its path. The commands contain no
+/// Shell commands that extend PATH, so that the shell finds agtmux if it is installed on the host. If agtmux is neither
+/// in PATH nor in [`EXTRA_PATH_DIRS`], the commands ask the user's login shell where it is. The commands contain no
 /// single quotes, so that they can be part of a word in single quotes.
 pub fn find_agtmux_commands() -> String {
     format!(
@@ -62,7 +62,7 @@ pub(super) fn probe_batch() -> ShellBatch {
     batch
 }
 
-/// Parses the facts and the host's clock.
+/// Parses the output of the probe. Returns the facts, and the time that the host's clock showed.
 pub(super) fn parse_facts(answers: &[ShellOutput]) -> Result<(HostFacts, i64), ShellError> {
     let [_, _, clock, uid, tmpdir, tmux, version, system, proc_and_ps, timeout, proc_only] = answers else {
         return Err(ShellError::Unsupported("the shell on the host is not a POSIX shell".into()));

@@ -5,18 +5,18 @@ use crate::input::deadline_second;
 use crate::platform::{ProcessInfo, ProcessSnapshot, ps_rows};
 use std::time::Duration;
 
-/// How processes are listed on a host.
+/// Where the list of processes comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProcessSource {
-    /// `/proc`, and `ps` for the arguments.
+    /// `/proc`. The arguments come from `ps`.
     Proc,
     /// Like `Proc`, but with the `ps` of busybox, which has fewer options.
     ProcWithBusyboxPs,
-    /// `ps`, as on BSD and macOS.
+    /// Only `ps`, for example on BSD and macOS.
     Ps,
 }
 
-/// Adds the two lines that list all processes. Returns the indexes of their outputs.
+/// Adds two lines to the batch, which together list all processes. Returns the indexes of their outputs.
 pub(super) fn add_process_listing(batch: &mut ShellBatch, source: ProcessSource) -> (usize, usize) {
     let ps = |columns: &str| format!("LC_ALL=C TZ=UTC0 COLUMNS=4096 ps -axww -o {columns}");
     // grep prints the file name before each line, so that a process name cannot forge a line.
@@ -37,7 +37,8 @@ pub(super) fn parse_processes(source: ProcessSource, rows: &[u8], args: &[u8]) -
     }
 }
 
-/// A shell line that signals the process if pid and start time still match and the host's clock is before the deadline.
+/// A shell line that signals the process. It sends no signal if the pid now belongs to another process, or if the
+/// host's clock has reached the deadline.
 fn signal_line(source: ProcessSource, process: &ProcessInfo, kill: bool, deadline: u64) -> Option<String> {
     let (pid, signal) = (process.pid, if kill { "KILL" } else { "TERM" });
     let is_same_process = match source {
@@ -58,9 +59,9 @@ fn signal_line(source: ProcessSource, process: &ProcessInfo, kill: bool, deadlin
     ))
 }
 
-/// The exit status if the process is gone.
+/// The signal line exits with this status if the process is gone.
 const EXIT_GONE: i32 = 9;
-/// The exit status if the deadline has passed.
+/// The signal line exits with this status if the deadline has passed.
 const EXIT_TOO_LATE: i32 = 8;
 
 impl HostShell {
@@ -71,7 +72,8 @@ impl HostShell {
         Ok(parse_processes(source, &outputs[rows].stdout, &outputs[args].stdout))
     }
 
-    /// Sends TERM or KILL to exactly this process. Returns false if it has ended or its pid was reused.
+    /// Sends TERM or KILL to this process only. Returns false if the process has ended. Another process may have
+    /// its pid now.
     pub async fn signal_process(
         &self,
         process: &ProcessInfo,
@@ -105,7 +107,8 @@ mod tests {
         (output.stdout, output.status.code())
     }
 
-    /// `ProcessSource::Ps` is for hosts without `/proc`, but its commands also work with the `ps` of this machine.
+    /// `ProcessSource::Ps` is meant for hosts without `/proc`, but its commands also work with the `ps` of this
+    /// machine.
     #[test]
     fn each_source_finds_a_process_and_signals_only_that_one() {
         for source in [ProcessSource::Ps, ProcessSource::Proc] {

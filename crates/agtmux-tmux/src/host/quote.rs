@@ -3,11 +3,12 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// The maximum size of one `printf` argument. Longer arguments could fail if `printf` is an external program.
+/// The maximum size of one `printf` argument. A longer argument could fail on hosts where `printf` is an external
+/// program.
 const CHUNK: usize = 16 * 1024;
 
-/// Quotes one word for sh, bash, zsh and fish. A single quote in the word is placed outside the quotes, as every shell
-/// requires. A backslash is placed outside too, because fish interprets a backslash between quotes.
+/// Quotes one word for sh, bash, zsh and fish. A single quote in the word is placed outside the quotes, because
+/// sh cannot escape it inside. A backslash is placed outside too, because fish interprets it inside.
 pub fn quoted(word: &OsStr) -> Vec<u8> {
     let mut text = vec![b'\''];
     for &byte in word.as_bytes() {
@@ -21,13 +22,13 @@ pub fn quoted(word: &OsStr) -> Vec<u8> {
     text
 }
 
-/// A command line of these words.
+/// A command line that consists of these words, quoted.
 pub fn command_line<'a>(words: impl IntoIterator<Item = &'a OsStr>) -> Vec<u8> {
     words.into_iter().map(quoted).collect::<Vec<_>>().join(&b' ')
 }
 
-/// A command that prints exactly these bytes. It uses escapes of `printf`: a here-document would add a newline and lose
-/// NUL bytes, and some shells would modify its text.
+/// A shell command that prints exactly these bytes. It uses `printf` with escapes. A here-document would add a newline
+/// and lose NUL bytes, and some shells would modify its text.
 pub(crate) fn print_command(bytes: &[u8]) -> Vec<u8> {
     let mut script = b"{ :".to_vec();
     for chunk in bytes.chunks(CHUNK) {
@@ -62,7 +63,7 @@ mod tests {
     use std::os::unix::ffi::OsStringExt;
     use std::process::{Command, Stdio};
 
-    /// The tested shells that are installed. `scripts/ensure-tools shells` installs the missing ones.
+    /// The shells that these tests use, if they are installed. `scripts/ensure-tools shells` installs the missing ones.
     fn shells() -> Vec<&'static str> {
         let works = |shell: &&str| Command::new(shell).args(["-c", ":"]).stderr(Stdio::null()).status().is_ok();
         ["sh", "dash", "bash", "zsh", "fish", "mksh", "busybox"].into_iter().filter(works).collect()
@@ -74,7 +75,7 @@ mod tests {
         command.arg("-c").arg(script).stdin(Stdio::null()).output().expect("the process runs").stdout
     }
 
-    /// Like `run_script`, but with the script on stdin, which has no length limit.
+    /// Like `run_script`, but passes the script on stdin, where its length is not limited.
     fn run_script_on_stdin(shell: &str, script: &[u8]) -> Vec<u8> {
         let mut child =
             shell_command(shell).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the process runs");
@@ -141,7 +142,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(if std::env::var_os("AGTMUX_SOAK").is_some() { 3000 } else { 24 }))]
 
-        /// Several words at once, with all bytes that a word can contain.
+        /// Tests several words at once. Together they contain all bytes that a word can contain.
         #[test]
         fn every_shell_reads_any_words_unchanged(
             words in proptest::collection::vec(proptest::collection::vec(1_u8..=255, 0..24), 1..5),

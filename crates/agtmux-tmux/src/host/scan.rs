@@ -35,17 +35,17 @@ pub struct HostScan {
     pub processes: Option<ProcessSnapshot>,
 }
 
-/// The maximum time of a whole scan. A slower host counts as unreachable.
+/// The maximum time for a whole scan. If a scan takes longer, the host counts as unreachable.
 const MAX_SCAN_TIME: Duration = Duration::from_secs(9);
 
-/// The maximum number of sockets per host. The scan lists one more, so that the caller can tell that sockets were left
-/// out.
+/// The maximum number of sockets per host. A scan lists one socket more than this, so that the caller knows whether
+/// there are too many.
 pub const MAX_SOCKETS: usize = 64;
 /// The maximum size of the output of a scan.
 const MAX_SCAN_BYTES: usize = 16 << 20;
 
-/// A shell line that prints the sockets, each ended by NUL, `default` first. Other files and symbolic links are
-/// skipped.
+/// A shell line that prints the paths of the sockets in this directory. The socket `default` comes first, and each path
+/// ends with NUL. Symbolic links and files that are no sockets are skipped.
 fn sockets_line(dir: &Path) -> Vec<u8> {
     let (dir, most) = (quoted(dir.as_os_str()), MAX_SOCKETS + 1);
     let seen = format!(
@@ -69,8 +69,8 @@ fn parse_sockets(answer: &ShellOutput) -> Vec<PathBuf> {
 }
 
 impl HostShell {
-    /// The tmux server on this socket of the host. Each call may take `timeout` on the host, plus the network round
-    /// trip.
+    /// The tmux server on this socket of the host. On the host, each call may take `timeout`. The network round trip
+    /// may take additional time.
     pub fn tmux(&self, socket: impl Into<PathBuf>, timeout: Duration) -> TmuxServer {
         TmuxServer::on_host(self.clone(), socket, timeout)
     }
@@ -108,8 +108,8 @@ impl HostShell {
         Ok(scan)
     }
 
-    /// The timeout of the whole batch. If the host has the program `timeout`, which ends slow lines, the batch may take
-    /// the given time once for each line. Otherwise the whole batch may take the given time only once.
+    /// The timeout of the whole batch. If the host has the program `timeout`, which ends slow lines, each line of the
+    /// batch may take the given time. Otherwise all lines together may take the given time.
     fn scan_timeout(&self, batch: &ShellBatch, timeout: Duration) -> Duration {
         let turns = if self.facts().has_timeout { batch.len() } else { 1 };
         (timeout * u32::try_from(turns).unwrap_or(u32::MAX) + super::ROUND_TRIP_ALLOWANCE).min(MAX_SCAN_TIME)

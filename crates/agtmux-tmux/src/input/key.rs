@@ -8,7 +8,7 @@ use std::str::FromStr;
 pub enum TmuxKey {
     /// A key that tmux knows by name: `Enter`, `C-c`, `F5`.
     Named(String),
-    /// One literal character, sent as hexadecimal bytes.
+    /// One character. tmux gets the character as hexadecimal bytes.
     Character(char),
 }
 
@@ -115,7 +115,7 @@ mod tests {
     }
 
     proptest! {
-        /// tmux parses the command that contains the key.
+        /// The key becomes part of a command that tmux parses, so it must not contain any special characters.
         #[test]
         fn a_key_is_always_one_plain_word(text in prop_oneof![any::<String>(), "(C-|M-|S-){0,3}[ -~]{0,8}"]) {
             if let Ok(key) = text.parse::<TmuxKey>() {

@@ -1,4 +1,4 @@
-//! Types into a pane only if it is still the expected pane.
+//! Types into a pane, but only if the pane is still the expected one.
 //!
 //! The tmux server checks the pane and types in the same step, so nothing can change in between. The server also checks
 //! the time: a stopped server that continues would otherwise run commands after their callers have given up.
@@ -15,7 +15,7 @@ use crate::server::TmuxError;
 pub use key::{InvalidKey, TmuxKey};
 pub(crate) use respawn::respawn;
 
-/// The identity of the expected pane: its id and process on one server generation.
+/// The identity of the expected pane: the server generation, the pane's id and the pid of the pane's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaneGuard {
     pub server_pid: u32,
@@ -24,21 +24,22 @@ pub struct PaneGuard {
     pub pane_pid: u32,
 }
 
-/// The input for a pane.
+/// The input to send to a pane.
 #[derive(Debug, Clone, Copy)]
 pub enum PaneInput<'a> {
-    /// One paste. tmux adds the codes of a bracketed paste if the pane's program has asked for them. Newlines are kept.
+    /// A text that is pasted. tmux adds the codes of a bracketed paste if the program in the pane has asked for them.
+    /// Newlines are kept.
     Paste(&'a str),
-    /// One paste that tmux sends unchanged. The caller has already added the codes of a bracketed paste.
+    /// A text that tmux pastes unchanged. The caller has already added the codes of a bracketed paste.
     Bracketed(&'a str),
     Keys(&'a [TmuxKey]),
-    /// Bytes that are typed at once and unchanged, such as the codes of keys that tmux has no name for.
+    /// Bytes that tmux sends unchanged and all at once, such as the codes of keys for which tmux has no name.
     Bytes(&'a [u8]),
     /// Makes the pane leave copy mode, or any other tmux mode. Nothing is typed.
     LeaveMode,
 }
 
-/// Why nothing was typed.
+/// The reason why tmux typed nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TypeRefusal {
     #[error("the pane is gone")]
@@ -79,18 +80,18 @@ const FIELDS: [&str; 7] = [
     "#{pane_input_off}",
 ];
 
-/// A format that prints the server's time in seconds.
+/// A format that prints the Unix time in seconds, by the clock of the tmux server.
 pub(crate) const SERVER_TIME: &str = "#{T:#{l:%s}}";
 
-/// The input of one tmux call.
+/// The part of an input that one tmux call sends.
 pub(crate) struct TypeStep<'a> {
     command: String,
-    /// The name of the paste buffer and its text.
+    /// The name of a paste buffer, and the text to load into it.
     pub(crate) paste: Option<(String, &'a [u8])>,
     leaves_mode: bool,
 }
 
-/// Splits an input into steps, one tmux call each.
+/// Splits an input into steps. Each step needs one tmux call.
 pub(crate) fn steps<'a>(pane: u32, typing: PaneInput<'a>) -> Vec<TypeStep<'a>> {
     let plain = |command: String| TypeStep { command, paste: None, leaves_mode: false };
     match typing {
@@ -108,11 +109,11 @@ pub(crate) fn steps<'a>(pane: u32, typing: PaneInput<'a>) -> Vec<TypeStep<'a>> {
     }
 }
 
-/// Versions whose `paste-buffer` has no option `-S` and never changes the text.
+/// Patterns for tmux versions whose `paste-buffer` has no option `-S`. These versions never change the pasted text.
 const PASTES_UNCHANGED: [&str; 3] = ["3.[0-6]", "3.[0-6][a-z]", "next-3.[0-7]"];
 
-/// A command that pastes the buffer as it is. tmux 3.7 makes control characters visible (`^[` instead of Escape), even
-/// those in the codes of a bracketed paste, unless `paste-buffer` has the option `-S`. Older versions reject this
+/// A command that pastes the buffer unchanged. Without the option `-S`, `paste-buffer` of tmux 3.7 makes control
+/// characters visible (`^[` instead of Escape), even in the codes of a bracketed paste. Older versions reject this
 /// option.
 fn paste_unchanged(options: &str) -> String {
     let is_old = |pattern: &str| format!("#{{m:{pattern},#{{version}}}}");
@@ -121,12 +122,12 @@ fn paste_unchanged(options: &str) -> String {
     format!("if-shell -F '{condition}' 'paste-buffer {options}' 'paste-buffer -S {options}'")
 }
 
-/// A format that is true only for this pane with this process on this server generation.
+/// A format that is true only if the pane's process and the server generation are the expected ones.
 pub(crate) fn pane_matches(guard: PaneGuard) -> String {
     and(server_matches(guard.server_pid, guard.server_start), is("pane_pid", guard.pane_pid))
 }
 
-/// A format that is true only for this server generation.
+/// A format that is true only on this server generation.
 pub(crate) fn server_matches(pid: u32, start: i64) -> String {
     and(is("pid", pid), is("start_time", start))
 }
@@ -141,26 +142,26 @@ pub(crate) fn and(one: String, other: String) -> String {
     format!("#{{&&:{one},{other}}}")
 }
 
-/// A format that is true while the server's clock is before this second.
+/// A format that is true until the server's clock reaches this second.
 pub(crate) fn is_before(until: u64) -> String {
     format!("#{{<:{SERVER_TIME},{until}}}")
 }
 
-/// A command that prints facts about the pane. They explain why the server refused to type.
+/// A command that prints facts about the pane. From these facts, agtmux finds out why the server did not type.
 pub(crate) fn print_facts(framing: &Framing, target: &str, before_deadline: &str) -> String {
     let facts = framing.record(FACTS, &[&FIELDS[..], &[before_deadline]].concat());
     format!("display-message -p -t {target} '{facts}'")
 }
 
 impl TypeStep<'_> {
-    /// The commands of the step. They do nothing once the server's clock reaches `until`.
+    /// The commands of this step. They type nothing if the server's clock has reached `until`.
     pub(crate) fn commands(&self, framing: &Framing, guard: PaneGuard, until: u64) -> Vec<TmuxCommand> {
         let Some((buffer, _)) = &self.paste else { return vec![self.guarded(framing, guard, until, "")] };
         let load = TmuxCommand::new("load-buffer").arg("-b").arg(buffer).arg("-");
         vec![load, self.guarded(framing, guard, until, &format!("delete-buffer -b {buffer} ; "))]
     }
 
-    /// A tmux command that runs this step if the pane matches and the deadline has not passed. Otherwise the command
+    /// A tmux command that runs this step if the pane is the expected one and the deadline has not passed. Otherwise it
     /// prints facts about the pane.
     fn guarded(&self, framing: &Framing, guard: PaneGuard, until: u64, cleanup: &str) -> TmuxCommand {
         let target = format!("%{}", guard.pane);
@@ -176,14 +177,14 @@ impl TypeStep<'_> {
     }
 }
 
-/// The Unix time in seconds at which the caller gives up a call that starts at `now`. It is always a later second than
-/// `now`.
+/// When the caller gives up a call that starts at `now`, as Unix time in seconds. The result is always in a later
+/// second than `now`.
 pub(crate) fn deadline_second(now: SystemTime, timeout: Duration) -> u64 {
     let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     (now + timeout).as_secs().max(now.as_secs() + 1)
 }
 
-/// Parses the result of one call.
+/// Parses the output of one tmux call. Returns why nothing was typed if the call was refused.
 pub(crate) fn parse_outcome(framing: &Framing, guard: PaneGuard, answer: &[u8]) -> Result<(), TypeError> {
     if !framing.records(DONE, answer).is_empty() {
         return Ok(());

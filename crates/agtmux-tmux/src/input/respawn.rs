@@ -1,7 +1,7 @@
 use super::{DONE, PaneGuard, and, is_before, pane_matches, print_facts};
 use crate::command::{Framing, TmuxCommand};
 
-/// Respawns a dead pane if pid and server still match, the pane is still dead, and the time is before `until`.
+/// Respawns a pane if it is still dead, is still the expected pane, and the time is before `until`.
 pub(crate) fn respawn(
     framing: &Framing,
     guard: PaneGuard,

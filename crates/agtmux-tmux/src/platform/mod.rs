@@ -1,7 +1,7 @@
-//! The operating system layer: terminal output, process exits, files, and the process table.
+//! The operating system layer. It watches terminals, processes and files, and reads the process table.
 //!
-//! Linux uses inotify, pidfd and `/proc`. `portable` uses `ps` and polling, works on every Unix, and is also tested on
-//! Linux. A [`PlatformSignal`] is only a hint: the reader then checks the real state.
+//! Linux uses inotify, pidfd and `/proc`. The module `portable` uses `ps` and polling. It works on every Unix and is
+//! also tested on Linux. A [`PlatformSignal`] is only a hint: its receiver must then check the real state.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -37,12 +37,12 @@ pub use tty::{max_line_bytes, unread_input};
 /// replaces the token's earlier watch of the same kind, or changes nothing if both watch the same object. Several
 /// tokens can watch the same object. Dropping the watcher ends all watches and closes the signals.
 pub trait PlatformWatcher: Send + Sync {
-    /// Watches a terminal. The tty must be a character device. If [`reports_output`](Self::reports_output) is false,
-    /// only [`PlatformSignal::TerminalGone`] is sent.
+    /// Watches a terminal. `tty` must be a character device. If [`reports_output`](Self::reports_output) is false, the
+    /// watch sends only [`PlatformSignal::TerminalGone`].
     fn watch_terminal(&self, token: WatchToken, tty: &Path) -> io::Result<()>;
 
-    /// Watches a process until it ends. Sends [`PlatformSignal::Exited`] at once if the process is already gone or its
-    /// start time is not `start`.
+    /// Watches a process until it ends. Sends [`PlatformSignal::Exited`] at once if the process is already gone or
+    /// another process has its pid now. A process with another start time than `start` counts as another process.
     fn watch_process(&self, token: WatchToken, pid: u32, start: Option<u64>) -> io::Result<()>;
 
     fn watch_path(&self, kind: PathKind, token: WatchToken, path: &Path) -> io::Result<()>;
@@ -59,20 +59,20 @@ pub trait PlatformWatcher: Send + Sync {
         self.watch_path(PathKind::Contents, token, path)
     }
 
-    /// Ends all watches of this token. After this call returns, no signal for the token arrives.
+    /// Ends all watches of this token. When this function has returned, no more signals for the token arrive.
     fn unwatch(&self, token: WatchToken);
 
-    /// Whether terminal output is reported. If not, the caller polls tmux once a second.
+    /// Whether this watcher reports output of terminals. If not, agtmux polls tmux once a second.
     fn reports_output(&self) -> bool;
 }
 
-/// What is watched at a path.
+/// What to watch at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PathKind {
-    /// A plain file. The watch follows the path when the file is replaced.
+    /// A plain file. If another file replaces it, the watch moves to the new file at the same path.
     File,
     Dir,
-    /// The entries of a directory and the contents of its files. A change of either causes
+    /// The entries of a directory, and the contents of the files in it. Both kinds of changes send
     /// [`PlatformSignal::DirChanged`].
     Contents,
 }
@@ -88,9 +88,9 @@ impl PathKind {
 
 #[derive(Debug, Clone, Copy)]
 pub struct PlatformOptions {
-    /// Use `ps` and polling even if a native backend exists.
+    /// Whether to use `ps` and polling even if there is a native backend.
     pub force_portable: bool,
-    /// Whether to watch terminal output. This option does not affect the watches of processes, files and directories.
+    /// Whether to watch the output of terminals. Processes, files and directories are watched in any case.
     pub pty_events: bool,
 }
 
@@ -107,7 +107,7 @@ pub struct Platform {
 }
 
 /// Opens the native backend if it works on this machine, otherwise the portable one. Must be called inside a tokio
-/// runtime with time and IO enabled. The watches run in that runtime, but can be added from any thread.
+/// runtime with time and IO enabled. The watches run in that runtime, but any thread can add watches.
 pub fn open(options: PlatformOptions) -> io::Result<Platform> {
     let runtime = tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
     let (sender, signals) = signals::channel();

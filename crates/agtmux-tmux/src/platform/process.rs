@@ -3,7 +3,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// The maximum number of processes per pane. If there are more, the ones closest to the pane's first process are kept.
+/// The maximum number of processes per pane. If a pane has more, only the ones closest to the pane's first process
+/// are kept.
 pub const MAX_TREE: usize = 512;
 
 /// One process as the kernel reports it. Texts come from the process and can be any bytes.
@@ -12,20 +13,20 @@ pub struct ProcessInfo {
     pub pid: u32,
     pub ppid: u32,
     pub pgrp: u32,
-    /// The foreground process group of the process's own terminal. That terminal can differ from the pane's, for
-    /// example under sudo or script.
+    /// The foreground process group of the terminal that this process uses. This terminal can differ from the pane's
+    /// terminal, for example under sudo or script.
     pub tpgid: Option<u32>,
-    /// The start time, in a unit that depends on the platform. Together with the pid it identifies a process until the
-    /// next reboot.
+    /// When the process started, in a unit that depends on the platform. Until the next reboot, the pid and the start
+    /// time together identify the process.
     pub start: u64,
-    /// Stopped by a signal or by a tracer.
+    /// Whether the process was stopped by a signal or by a tracer.
     pub stopped: bool,
-    /// Ended, but not yet waited for.
+    /// Whether the process has ended but its parent has not waited for it yet.
     pub zombie: bool,
     /// The short name (`comm`), cut to 15 bytes on Linux.
     pub name: Vec<u8>,
-    /// Empty for a zombie. The portable table splits the output of `ps` at blanks, so it splits an argument that
-    /// contains blanks into several arguments.
+    /// The arguments. Empty for a zombie. The portable process table splits the output of `ps` at blanks, so an
+    /// argument that contains blanks becomes several arguments.
     pub argv: Vec<Vec<u8>>,
     pub exe: Option<PathBuf>,
 }
@@ -34,34 +35,36 @@ pub struct ProcessInfo {
 pub struct PaneProcesses {
     /// The process group that owns the pane's terminal.
     pub foreground_pgrp: Option<u32>,
-    /// The pane's first process and its descendants, parents before children, at most [`MAX_TREE`].
+    /// The pane's first process and its descendants. Parents come before their children, and there are at most
+    /// [`MAX_TREE`].
     pub processes: Vec<ProcessInfo>,
 }
 
-/// Reads the process table. All methods block: on Linux for microseconds, on other systems for as long as `ps` takes.
+/// Reads the process table. All methods block the thread: on Linux for microseconds, on other systems until `ps` ends.
 pub trait ProcessTable: Send + Sync {
-    /// The foreground process group of this process's terminal; `None` if the process is gone or has no terminal. On
-    /// Linux this reads only one file.
+    /// The foreground process group of the terminal that process `pid` uses. `None` if the process is gone or has no
+    /// terminal. On Linux this reads only one file.
     fn foreground_pgrp(&self, pid: u32) -> Option<u32>;
 
     fn start_time(&self, pid: u32) -> Option<u64>;
 
-    /// One tree per root, in the order of the roots; `None` for a root that is gone. Fails if the table cannot be read,
-    /// for example because this process has no free file descriptor. That does not mean that a process is gone.
+    /// One process tree per root, in the order of `roots`. The tree is `None` if the root is gone. Fails if the process
+    /// table cannot be read, for example because agtmux has no free file descriptor. Then the processes may still
+    /// exist.
     fn trees(&self, roots: &[u32]) -> io::Result<Vec<Option<PaneProcesses>>>;
 
-    /// One process without its children; `None` if it is gone. Fails if the table cannot be read.
+    /// One process without its children. `None` if the process is gone. Fails if the process table cannot be read.
     fn try_process(&self, pid: u32) -> io::Result<Option<ProcessInfo>> {
         let tree = self.trees(&[pid])?.pop().flatten();
         Ok(tree.and_then(|tree| tree.processes.into_iter().find(|process| process.pid == pid)))
     }
 
-    /// One process without its children; `None` if it is gone or the table cannot be read.
+    /// One process without its children. `None` if the process is gone or the process table cannot be read.
     fn process(&self, pid: u32) -> Option<ProcessInfo> {
         self.try_process(pid).ok().flatten()
     }
 
-    /// Those processes in `pids` that exist, in the order of `pids`.
+    /// Those processes in `pids` that still exist, in the same order.
     fn living(&self, pids: &[u32]) -> Vec<ProcessInfo> {
         pids.iter().filter_map(|pid| self.process(*pid)).collect()
     }
@@ -81,13 +84,13 @@ pub trait ProcessTable: Send + Sync {
         None
     }
 
-    /// Whether the system shows the environment and the executable of this process. A process can forbid that. The
-    /// system also hides them for a process that changed its user, such as sshd.
+    /// Whether the system shows agtmux the environment and the executable of this process. A process can forbid that.
+    /// The system also hides them if the process has changed its user, as sshd does.
     fn is_inspectable(&self, _pid: u32) -> bool {
         true
     }
 
-    /// Whether this system reports users, environments, control groups and start times of processes.
+    /// Whether this system reports the users, environments, control groups and start times of processes.
     fn reports_details(&self) -> bool {
         false
     }
@@ -112,7 +115,7 @@ pub trait ProcessTable: Send + Sync {
         None
     }
 
-    /// A counter that changes whenever any thread of this process has run; `None` if the system does not report it.
+    /// A number that changes whenever a thread of this process runs. `None` if the system does not report it.
     fn wakeups(&self, _pid: u32) -> Option<u64> {
         None
     }

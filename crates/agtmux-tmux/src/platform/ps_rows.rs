@@ -1,4 +1,4 @@
-//! Parses the output of `ps`. The last column is the name or the arguments, which can contain any bytes.
+//! Parses the output of `ps`. The last column contains the name or the arguments of a process, which can be any bytes.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -6,14 +6,14 @@ use jiff::tz::TimeZone;
 
 use super::ProcessInfo;
 
-/// The columns that [`parse_row`] reads, on Linux, BSD and macOS. `ps` must run with `TZ=UTC0` and `LC_ALL=C`, so that
-/// its times can be parsed.
+/// The `ps` columns that [`parse_row`] needs. They exist on Linux, BSD and macOS. `ps` must run with `TZ=UTC0` and
+/// `LC_ALL=C`, so that its times can be parsed.
 pub(crate) const COLUMNS: &str = "pid=,ppid=,pgid=,tpgid=,stat=,lstart=,comm=";
-/// The columns that [`parse_args`] reads.
+/// The `ps` columns that [`parse_args`] needs.
 pub(crate) const ARGS_COLUMNS: &str = "pid=,lstart=,args=";
 
-/// Parses one line of `ps -o` with [`COLUMNS`]. `None` for a line that is not a process, such as a warning or the
-/// second line of a name that contains a newline.
+/// Parses one line that `ps -o` prints for [`COLUMNS`]. `None` if the line is not a process. It may be a warning, or
+/// the rest of a process name that contains a newline.
 pub(super) fn parse_row(line: &[u8]) -> Option<ProcessInfo> {
     let mut fields = PsFields(line);
     let pid = fields.number()?;
@@ -28,7 +28,7 @@ pub(super) fn parse_row(line: &[u8]) -> Option<ProcessInfo> {
     Some(ProcessInfo { pid, ppid, pgrp, tpgid, start, stopped, zombie, name, argv: Vec::new(), exe: None })
 }
 
-/// Parses one line of `ps -o pid=,lstart=,args=`: pid, start, arguments.
+/// Parses one line that `ps -o` prints for [`ARGS_COLUMNS`]. Returns the pid, the start time and the arguments.
 pub(super) fn parse_args(line: &[u8]) -> Option<(u32, u64, Vec<Vec<u8>>)> {
     let mut fields = PsFields(line);
     let (pid, start) = (fields.number()?, fields.start()?);
@@ -41,8 +41,8 @@ pub(super) fn split_arguments(args: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// Parses the output of a `ps` that prints no start times. Without a header line, the columns are the pid and the
-/// arguments. With a header line, which busybox always prints, there can be more columns: the pid is the first and the
-/// arguments are the last.
+/// arguments. With a header line, which busybox always prints, the first column is the pid and the last column contains
+/// the arguments.
 pub(super) fn parse_commands(printed: &[u8]) -> Vec<(u32, Vec<u8>)> {
     let mut rows = lines(printed).peekable();
     let is_word = |word: &&[u8]| !word.is_empty();
@@ -61,7 +61,8 @@ pub(super) fn lines(printed: &[u8]) -> impl Iterator<Item = &[u8]> {
     printed.split(|&byte| byte == b'\n')
 }
 
-/// Formats a start time, given in seconds since 1970, like `ps -o lstart=` but without the day of the week.
+/// Formats a start time as `ps -o lstart=` prints it, but without the day of the week. `start` is in seconds since
+/// 1970.
 pub(crate) fn format_start(start: u64) -> Option<String> {
     let start = Timestamp::from_second(i64::try_from(start).ok()?).ok()?;
     Some(start.strftime("%b %-d %H:%M:%S %Y").to_string())
@@ -82,7 +83,8 @@ impl<'a> PsFields<'a> {
         std::str::from_utf8(self.word()?).ok()?.parse().ok()
     }
 
-    /// Parses `Mon Jul 14 09:10:25 2025` into seconds since 1970. Also accepts `14 Jul`, which some systems print.
+    /// Parses a time such as `Mon Jul 14 09:10:25 2025` into seconds since 1970. Also accepts `14 Jul` instead of `Jul
+    /// 14`, because some systems print it this way.
     fn start(&mut self) -> Option<u64> {
         self.word()?;
         let words = [self.word()?, self.word()?, self.word()?, self.word()?].join(&b' ');

@@ -1,8 +1,8 @@
-//! Detects a lack of file descriptors, threads or memory in this process.
+//! Detects that this process lacks file descriptors, threads or memory.
 //!
 //! The kernel gives a new file the lowest free descriptor, so the number of a new descriptor tells how many are in use.
-//! A file that would stay open for long is refused if its number is close to the limit. The highest numbers thus remain
-//! free for files that are open only briefly.
+//! agtmux refuses to keep a file open if its number is close to the limit. The highest numbers thus remain free for
+//! files that are open only briefly.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
@@ -10,17 +10,17 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-/// What a file descriptor that stays open is used for.
+/// The purpose of a file descriptor that stays open for long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileUse {
-    /// Reports the end of a process. Without it, the process is checked at intervals.
+    /// Reports the end of a process. Without the descriptor, agtmux checks at intervals whether the process still runs.
     ProcessWatch,
-    /// A connection of a client.
+    /// The connection to a client.
     Connection,
 }
 
 impl FileUse {
-    /// How many descriptors must stay free. A call of tmux needs about eight, and a look at `/proc` needs two.
+    /// How many descriptors must stay free. A call of tmux needs about eight, and reading `/proc` needs two.
     fn headroom(self) -> u64 {
         match self {
             Self::ProcessWatch => 32,
@@ -29,14 +29,14 @@ impl FileUse {
     }
 }
 
-/// Whether enough descriptors stay free if this new descriptor is kept open.
+/// Whether enough descriptors stay free if agtmux keeps this new descriptor open.
 pub fn has_room(new: BorrowedFd<'_>, purpose: FileUse) -> bool {
     let Some(limit) = getrlimit(Resource::Nofile).current else { return true };
     u64::try_from(new.as_raw_fd()).is_ok_and(|number| number + purpose.headroom() < limit)
 }
 
-/// Whether the error means that this process, or the machine, lacks a resource at the moment. Such an error tells
-/// nothing about the file or process that was asked for.
+/// Whether an operation failed only because this process, or the machine, lacks a resource at the moment. Such an error
+/// says nothing about the file or process that the operation was for.
 pub fn is_exhausted(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| is_exhausted_errno(Errno::from_raw_os_error(code)))
 }
@@ -45,8 +45,8 @@ pub(crate) fn is_exhausted_errno(error: Errno) -> bool {
     matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS | Errno::AGAIN)
 }
 
-/// Converts the result of reading a file. `None` if the file is gone or may not be read. Fails only if a resource is
-/// exhausted.
+/// Converts the result of reading a file. `None` if the file is gone or agtmux may not read it. Fails only if a
+/// resource is exhausted.
 #[cfg(target_os = "linux")]
 pub(super) fn none_unless_exhausted<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {

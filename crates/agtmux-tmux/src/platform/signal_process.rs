@@ -4,7 +4,8 @@ use rustix::process::{Pid, Signal};
 
 use super::ProcessTable;
 
-/// Sends TERM or KILL to exactly this process. Returns false if it has ended or its pid was reused.
+/// Sends TERM or KILL to this process only. Returns false if the process has ended. Another process may have its pid
+/// now.
 pub fn signal_process(table: &dyn ProcessTable, pid: u32, start: u64, kill: bool) -> io::Result<bool> {
     let signal = if kill { Signal::KILL } else { Signal::TERM };
     let raw = i32::try_from(pid).ok().filter(|pid| *pid > 1).and_then(Pid::from_raw);
@@ -16,8 +17,8 @@ pub fn signal_process(table: &dyn ProcessTable, pid: u32, start: u64, kill: bool
     }
 }
 
-/// Opens the pidfd before checking the start time. The pidfd always refers to the same process, so a process that
-/// reuses the pid later cannot get the signal.
+/// Sends the signal. Opens a pidfd before the start time is checked. A pidfd always refers to the same process, so a
+/// process that reuses the pid later cannot get the signal.
 #[cfg(target_os = "linux")]
 fn send(pid: Pid, signal: Signal, is_same_process: impl Fn() -> bool) -> rustix::io::Result<bool> {
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};

@@ -1,35 +1,35 @@
-//! The queue through which the watches send signals to the reader.
+//! The queue that carries signals from the watches to their reader.
 //!
-//! Signals are hints, so a signal that is already queued is not queued again. The number of watches therefore limits
-//! the length of the queue, even if the reader is slow. No signal is lost.
+//! Signals are hints, so a signal that is already queued is not queued again. The queue therefore cannot become longer
+//! than the number of watches allows, even if the reader is slow. No signal is lost.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Identifies a watch. The caller chooses the token, and each signal contains it.
+/// Identifies a watch. The caller chooses the token, and each signal contains the token of its watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WatchToken(pub u64);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PlatformSignal {
-    /// The program in this terminal wrote output or read input. A burst is reported when it begins, then every 100 ms
-    /// (later every 200 ms), and again within 300 ms after its end. A reader that captures the pane after each signal
-    /// sees all of the output.
+    /// The program in this terminal wrote output or read input. The watch sends this signal when a burst begins, then
+    /// every 100 ms (later every 200 ms), and once more within 300 ms after the burst has ended. A reader that captures
+    /// the pane after each signal sees all of the output.
     Wrote(WatchToken),
-    /// A process closed this terminal, or the terminal is gone. If the terminal is gone, the watch has ended; otherwise
-    /// the watch continues.
+    /// A process has closed this terminal, or the terminal is gone. If the terminal is gone, the watch has ended.
+    /// Otherwise the watch continues.
     TerminalGone(WatchToken),
-    /// The process ended. The watch has ended too.
+    /// The process has ended, and so has its watch.
     Exited(WatchToken),
-    /// The file was opened (if the system reports it), written, touched, replaced or removed. After a removal the watch
-    /// has ended.
+    /// The file was written, touched, replaced or removed, or opened if the system reports that. If the file was
+    /// removed, the watch has ended.
     FileChanged(WatchToken),
-    /// An entry of the directory was added, removed or renamed, or the directory itself was removed. After the removal
-    /// of the directory the watch has ended.
+    /// An entry of the directory was added, removed or renamed, or the directory itself was removed. If the directory
+    /// was removed, the watch has ended.
     DirChanged(WatchToken),
-    /// Events were lost: check everything again. All watches continue.
+    /// Some events were lost, so the receiver must check all watched objects again. All watches continue.
     Overflow,
 }
 
@@ -90,7 +90,7 @@ impl SignalSender {
         }
     }
 
-    /// Removes queued signals of this token.
+    /// Removes all queued signals of this token.
     pub(super) fn discard(&self, token: WatchToken) {
         let mut queue = self.channel.queue();
         queue.order.retain(|signal| signal.token() != Some(token));
@@ -103,13 +103,13 @@ impl SignalSender {
     }
 }
 
-/// The receiving end of the queue. It has one reader. Cancelling `recv` loses no signal.
+/// The receiving end of the queue. A queue has only one receiver. Cancelling `recv` loses no signal.
 pub struct PlatformSignals {
     channel: Arc<SignalChannel>,
 }
 
 impl PlatformSignals {
-    /// The next signal; `None` if the watcher is gone and all signals were read.
+    /// Returns the next signal. `None` if the watcher has ended and all signals have been read.
     pub async fn recv(&mut self) -> Option<PlatformSignal> {
         loop {
             if let Some(signal) = self.try_recv() {

@@ -1,4 +1,5 @@
-//! A snapshot of the process table of this machine or another host, parsed from the output of `ps` or from `/proc`.
+//! A snapshot of the process table of this machine or of another host. It is parsed from the output of `ps` or from
+//! `/proc`.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsStr;
@@ -13,8 +14,8 @@ use super::stat;
 pub struct ProcessSnapshot {
     rows: HashMap<u32, ProcessInfo>,
     children: HashMap<u32, Vec<u32>>,
-    /// The arguments of each process, by pid. The start time of the process is included if the listing contains start
-    /// times.
+    /// The arguments of each process, by pid. If the listing of the arguments contains start times, the start time is
+    /// stored too.
     args: HashMap<u32, (Option<u64>, Vec<Vec<u8>>)>,
 }
 
@@ -24,13 +25,13 @@ impl ProcessSnapshot {
         Self::new(rows, args.collect())
     }
 
-    /// Builds a snapshot from two outputs of `ps`: one lists the processes, the other lists their arguments.
+    /// Builds a snapshot from two outputs of `ps`. The first lists the processes, and the second lists their arguments.
     pub(crate) fn from_ps(rows: &[u8], args: &[u8]) -> Self {
         Self::from_rows(lines(rows).filter_map(parse_row), args)
     }
 
-    /// Builds a snapshot from `/proc/N/stat` lines, each preceded by the path of its file, and from the arguments that
-    /// `ps` prints.
+    /// Builds a snapshot from the lines of all `/proc/N/stat` files and from the arguments that `ps` prints. Each line
+    /// begins with the path of its file.
     pub(crate) fn from_proc(stats: &[u8], args: &[u8]) -> Self {
         let rows: HashMap<u32, ProcessInfo> =
             lines(stats).filter_map(parse_stat_line).map(|row| (row.pid, row)).collect();
@@ -52,8 +53,8 @@ impl ProcessSnapshot {
         Self { rows, children, args }
     }
 
-    /// Whether the listing contains no process. A valid listing contains at least the process that printed it, so an
-    /// empty one does not prove that any process is gone.
+    /// Whether the listing contains no process. A valid listing contains at least the process that printed it. An empty
+    /// listing therefore does not prove that any process is gone.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -85,16 +86,16 @@ impl ProcessSnapshot {
     }
 }
 
-/// Removes a leading `{name}`. busybox prints it before the arguments of a process if the arguments do not start with
-/// the name of the process.
+/// Removes a leading `{name}` from the arguments. busybox prints it if the arguments do not start with the name of the
+/// process.
 fn without_name<'a>(args: &'a [u8], name: &[u8]) -> &'a [u8] {
     let after_name = args.strip_prefix(b"{").and_then(|rest| rest.strip_prefix(name)?.strip_prefix(b"}"));
     after_name.map_or(args, <[u8]>::trim_ascii_start)
 }
 
-/// Parses `/proc/N/stat:N (name) …`. If a name contains a newline, the second line also begins with the path
-/// `/proc/N/stat`. A line is valid only if its pid matches its path, so a process cannot forge the row of another
-/// process.
+/// Parses a line such as `/proc/N/stat:N (name) …`. If a process name contains a newline, the rest of the name is on a
+/// second line, which also begins with the path `/proc/N/stat`. A line is valid only if its pid matches its path, so a
+/// process cannot forge the row of another process.
 fn parse_stat_line(line: &[u8]) -> Option<ProcessInfo> {
     let line = line.strip_prefix(b"/proc/")?;
     let file = line.iter().position(|&byte| byte == b'/')?;

@@ -7,8 +7,8 @@ pub(super) fn read(pid: u32) -> Option<ProcessInfo> {
     try_read(pid).ok().flatten()
 }
 
-/// Reads the stat file of a process. `None` if that process is gone. Fails if this process lacks the resources to read
-/// the file.
+/// Reads the stat file of a process. `None` if the process is gone. Fails if agtmux lacks file descriptors or memory to
+/// read the file.
 #[cfg(target_os = "linux")]
 pub(super) fn try_read(pid: u32) -> std::io::Result<Option<ProcessInfo>> {
     use super::resources::none_unless_exhausted;
@@ -22,8 +22,8 @@ pub(super) fn try_read(pid: u32) -> std::io::Result<Option<ProcessInfo>> {
 }
 
 /// Parses `pid (name) state ppid pgrp session tty tpgid … start …`. The name can contain any bytes. Only numbers and
-/// one letter follow the name, so the name ends at the last `)` in the line. Arguments and executable are in other
-/// files.
+/// one letter follow the name, so the name ends at the last `)` in the line. The stat file contains neither the
+/// arguments nor the executable.
 pub(super) fn parse(line: &[u8]) -> Option<ProcessInfo> {
     let open = line.iter().position(|&byte| byte == b'(')?;
     let close = line.iter().rposition(|&byte| byte == b')')?;

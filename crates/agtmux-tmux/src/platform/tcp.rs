@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TcpPeer {
     Process(u32),
-    /// The process exists but agtmux cannot identify it. It belongs to another user, it forbids inspection as sshd
-    /// does, or the system does not report which process has the connection.
+    /// agtmux cannot identify the process. Either it belongs to another user, or it forbids inspection as sshd does, or
+    /// the system does not report which process has the connection.
     Hidden,
     /// The peer has closed its end.
     Gone,
@@ -17,9 +17,10 @@ pub enum TcpPeer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TcpPeerUser {
     Uid(u32),
-    /// The system reports the users of connections, but not for this one: the peer has closed its end.
+    /// The system reports the users of connections, but this connection has no user any more: the peer has closed its
+    /// end.
     Unknown,
-    /// The system does not report the users of connections.
+    /// This system does not report the users of connections.
     NotReported,
 }
 
@@ -31,7 +32,7 @@ pub fn tcp_peer(local: SocketAddr, remote: SocketAddr) -> TcpPeer {
     }
 }
 
-/// The user that created the socket at the other end of a connection on this machine.
+/// The user who created the socket at the other end of this connection. Both ends must be on this machine.
 pub fn tcp_peer_user(local: SocketAddr, remote: SocketAddr) -> TcpPeerUser {
     match find_socket(local, remote) {
         // On Linux, a missing table means that /proc is not available, so the user is unknown. Other systems have no
@@ -50,8 +51,8 @@ struct SocketRow {
     inode: u64,
 }
 
-/// Finds the socket with these addresses. The outer `None` means that there is no table. The inner `None` means that
-/// the socket is not in the table or that no process has it open.
+/// Finds the socket with these addresses. The outer `None` means that the kernel shows no table of sockets. The inner
+/// `None` means that the socket is not in the table, or that no process has it open.
 fn find_socket(local: SocketAddr, remote: SocketAddr) -> Option<Option<SocketRow>> {
     let tables: Vec<String> =
         ["/proc/net/tcp", "/proc/net/tcp6"].iter().filter_map(|table| fs::read_to_string(table).ok()).collect();
@@ -63,8 +64,8 @@ fn find_socket(local: SocketAddr, remote: SocketAddr) -> Option<Option<SocketRow
     Some(lines.find_map(|line| socket_of(line, local, remote)).filter(|socket| socket.inode != 0))
 }
 
-/// The socket that this line describes. `None` if the line describes another connection. The fields are
-/// `sl local remote state queues timer retransmits uid timeout inode …`.
+/// The socket in one line of the kernel's table. `None` if the line describes another connection. The fields of a line
+/// are `sl local remote state queues timer retransmits uid timeout inode …`.
 fn socket_of(line: &str, local: SocketAddr, remote: SocketAddr) -> Option<SocketRow> {
     let mut fields = line.split_ascii_whitespace().skip(1);
     let (local_address, remote_address) = (address(fields.next()?)?, address(fields.next()?)?);

@@ -3,17 +3,17 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
-/// The maximum number of bytes in a line, without the newline. The system limit includes the newline: 4096 on Linux,
-/// 1024 on macOS.
+/// The maximum number of bytes in a typed line, without the newline. The limit of the system includes the newline: it
+/// is 4096 on Linux and 1024 on macOS.
 const MAX_LINE_BYTES: usize = if cfg!(target_os = "linux") { 4095 } else { 1023 };
 
-/// The number of bytes that were typed but that the program has not read yet. `None` if unknown.
+/// How many typed bytes the program in this terminal has not read yet. `None` if unknown.
 pub fn unread_input(path: &Path) -> Option<u64> {
     rustix::io::ioctl_fionread(open_tty(path)?).ok()
 }
 
-/// The maximum length of a typed line in canonical mode. In this mode, the terminal discards the rest of a longer line.
-/// `None` if the program reads raw bytes, or if the mode is unknown.
+/// The maximum length of a typed line if the terminal is in canonical mode. In this mode, the terminal discards the
+/// rest of a longer line. `None` if the program reads raw bytes, or if the mode is unknown.
 pub fn max_line_bytes(path: &Path) -> Option<usize> {
     use rustix::termios::{LocalModes, tcgetattr};
     let collects = tcgetattr(open_tty(path)?).ok()?.local_modes.contains(LocalModes::ICANON);
@@ -27,7 +27,7 @@ fn open_tty(path: &Path) -> Option<rustix::fd::OwnedFd> {
     rustix::termios::isatty(&tty).then_some(tty)
 }
 
-/// Distinguishes a terminal from a later one with the same number.
+/// The identity of a terminal. It differs from the identity of a later terminal with the same number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TerminalIdentity {
     device: (u64, u64),
@@ -47,10 +47,10 @@ impl TerminalIdentity {
     }
 
     /// Whether both identities belong to the same terminal. Two terminals with the same number have the same inode
-    /// number, but different creation times. The change time equals the creation time until chmod (or `mesg`) runs.
+    /// number but different creation times. The change time equals the creation time until chmod (or `mesg`) runs.
     /// Output changes only the seconds of the modification time: its nanoseconds stay those of the creation time. Two
     /// terminals that were created within one tick of the kernel's clock, a few milliseconds, look the same. That does
-    /// not matter, because no relevant pane is that short-lived.
+    /// not matter, because no pane that agtmux cares about ends so soon.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.device == other.device
             && self.inode == other.inode

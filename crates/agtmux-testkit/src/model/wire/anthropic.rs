@@ -1,4 +1,4 @@
-//! Anthropic Messages.
+//! The Anthropic Messages protocol.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,8 @@ fn is_tool_result(message: &Value) -> bool {
     parts.iter().any(|part| part["type"] == "tool_result")
 }
 
-/// The texts after the last tool result. After a denied call, one message contains both the denial and the next prompt.
+/// The texts after the last tool result in a message. After the user denied a tool call, one message contains both the
+/// denial and the next prompt.
 fn texts_after_tool_result(content: &Value) -> Vec<String> {
     let Some(parts) = content.as_array() else { return texts(content) };
     let after_result = parts.rsplit(|part| part["type"] == "tool_result").next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! OpenAI chat completions, which many agents use.
+//! The OpenAI chat completions protocol, which many agents use.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Gemini's generateContent and streamGenerateContent.
+//! The Gemini protocol: generateContent and streamGenerateContent.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::{
 use crate::model::answer_stream::unnamed_event;
 use crate::model::script::ScriptedAction;
 
-/// The tool that ends a subagent. A text answer alone does not end the subagent.
+/// The tool that a subagent must call to finish. A text answer alone does not finish the subagent.
 const FINISH_TOOL: &str = "complete_task";
 
 pub(super) fn parse_request(path: &str, body: &Value) -> ParsedRequest {

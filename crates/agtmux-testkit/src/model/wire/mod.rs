@@ -20,7 +20,7 @@ pub(super) enum WireProtocol {
     Gemini,
 }
 
-/// The relevant parts of a request.
+/// The parts of a request that the mock model needs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ParsedRequest {
     pub(super) model: String,
@@ -28,10 +28,10 @@ pub(super) struct ParsedRequest {
     pub(super) prompt_parts: Vec<String>,
     /// Whether the last message is a tool result.
     pub(super) after_tool: bool,
-    /// The answer to a request that is not part of the conversation.
+    /// The fixed answer, if the request is not part of the conversation.
     pub(super) side_answer: Option<String>,
     pub(super) tools: Vec<String>,
-    /// A subagent that has just started and that the agent must wait for.
+    /// The id of a subagent that has just started, if the agent must wait for it.
     pub(super) started_subagent: Option<String>,
     pub(super) stream: bool,
 }
@@ -114,13 +114,13 @@ impl WireProtocol {
     }
 }
 
-/// A unique id: agents merge two messages or calls with the same id.
+/// A new unique id. Agents would merge two messages or tool calls with the same id.
 fn next_id(kind: &str) -> String {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     format!("{kind}_mock{:08}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The texts of a message, whose content is a string or a list of parts.
+/// The texts of a message content, which is either a string or a list of parts.
 fn texts(content: &Value) -> Vec<String> {
     if let Some(text) = content.as_str() {
         return vec![text.to_owned()];
@@ -146,7 +146,7 @@ fn choices() -> Value {
 
 const QUESTION_TEXT: &str = "Which colour should the button be?";
 
-/// The description of a tool call.
+/// The description that the mock model adds to each tool call.
 const PURPOSE: &str = "Run mock command";
 
 fn shell_command(action: &ScriptedAction) -> Option<&str> {

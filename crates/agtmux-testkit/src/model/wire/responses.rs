@@ -1,4 +1,4 @@
-//! OpenAI Responses.
+//! The OpenAI Responses protocol.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::{
 use crate::model::answer_stream::named_event;
 use crate::model::script::ScriptedAction;
 
-/// The namespace of the subagent tools.
+/// The namespace to which the tools for subagents belong.
 const SUBAGENT_NAMESPACE: &str = "multi_agent_v1";
 
 pub(super) fn parse_request(body: &Value) -> ParsedRequest {

@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use super::{LOOKUP_TIMEOUT, run_with_deadline};
 
-/// Long enough for aider, which has 687 MB in many small files.
+/// How long an installation may take. This is long enough for aider, which has 687 MB in many small files.
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// The Python versions that aider supports, newest first.
 const PYTHONS: [&str; 3] = ["python3.12", "python3.11", "python3.10"];
 
-/// The file that marks a complete installation. Renaming a complete directory, as for npm, is not possible: the scripts
-/// of a virtual environment contain the path of the environment.
+/// This file marks a complete installation. An installation cannot be renamed when it is complete, as is done for npm,
+/// because the scripts of a virtual environment contain its path.
 const COMPLETE_MARKER: &str = "complete";
 
-/// Installs the package. Returns whether it had to be downloaded.
+/// Installs the package if it is not installed yet. Returns whether the package was downloaded.
 pub(super) fn install_package(dir: &Path, package: &str, version: &str) -> Result<bool, String> {
     if dir.join(COMPLETE_MARKER).exists() {
         return Ok(false);

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 const BUFFER_BYTES: usize = 16 * 1024;
 
-/// A watch descriptor. The kernel never reuses a number.
+/// A watch descriptor: the number of a watch. The kernel never uses a number twice.
 pub(super) type Wd = i32;
 
 #[derive(Debug, Clone, Copy)]
@@ -31,12 +31,12 @@ impl Inotify {
         Ok(Self { fd: Arc::new(fd) })
     }
 
-    /// The descriptor to wait on. Events are read with [`read`](Self::read).
+    /// The file descriptor that becomes readable when there are events. [`read`](Self::read) returns the events.
     pub(super) fn fd(&self) -> Arc<OwnedFd> {
         self.fd.clone()
     }
 
-    /// Adds a watch. If the inode is already watched, returns the same descriptor and replaces the flags.
+    /// Adds a watch. If the inode is already watched, replaces the flags of that watch and returns its descriptor.
     pub(super) fn add(&self, path: &Path, flags: WatchFlags) -> io::Result<Wd> {
         inotify::add_watch(&self.fd, path, flags).map_err(|errno| match errno {
             Errno::NOSPC => limit_error("inotify watches", "fs.inotify.max_user_watches"),
@@ -44,12 +44,12 @@ impl Inotify {
         })
     }
 
-    /// Removes a watch. The watch may already have ended.
+    /// Removes a watch. Does nothing if the watch has already ended.
     pub(super) fn remove(&self, wd: Wd) {
         let _ = inotify::remove_watch(&self.fd, wd);
     }
 
-    /// Reads the available events; `WouldBlock` if there are none.
+    /// Reads the available events. Fails with `WouldBlock` if there are none.
     pub(super) fn read(&self) -> io::Result<Vec<InotifyEvent>> {
         let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
         let mut reader = Reader::new(&self.fd, &mut buffer);

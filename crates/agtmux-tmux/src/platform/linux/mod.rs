@@ -1,4 +1,5 @@
-//! inotify for terminals, files and directories; pidfd for processes; `/proc` for the process table.
+//! The Linux backend. It uses inotify for terminals, files and directories, pidfd for processes, and `/proc` for the
+//! process table.
 
 mod inotify;
 mod paths;

@@ -23,7 +23,7 @@ fn watch_flags(kind: PathKind) -> WatchFlags {
     }
 }
 
-/// After one of these events the path may name another file.
+/// After one of these events, the path may name another file than before.
 const PATH_MAY_HAVE_CHANGED: ReadFlags = ReadFlags::DELETE_SELF
     .union(ReadFlags::MOVE_SELF)
     .union(ReadFlags::ATTRIB)
@@ -86,14 +86,14 @@ impl PathWatches {
         }
     }
 
-    /// Renews all watches after events were lost, because a lost event may have reported the end of a watch.
+    /// Renews all watches after events were lost. One of the lost events may have said that a watch has ended.
     pub(super) fn rewatch_all(&mut self, inotify: &Inotify) {
         for wd in self.by_wd.keys().copied().collect::<Vec<_>>() {
             self.rewatch(inotify, wd);
         }
     }
 
-    /// Moves the watch to the file that the path names now, or ends the watch if the path names no file.
+    /// Moves a watch to the file that its path names now. Ends the watch if the path names no file.
     fn rewatch(&mut self, inotify: &Inotify, old: Wd) {
         let Some(watched) = self.by_wd.remove(&old) else { return };
         let found = add(inotify, watched.kind, &watched.path).ok();

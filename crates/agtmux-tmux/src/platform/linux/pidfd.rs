@@ -17,7 +17,7 @@ pub(super) fn works() -> io::Result<()> {
     Ok(())
 }
 
-/// The watches of processes. Each watched process has one tokio task, which sleeps until the process ends.
+/// Watches processes. Each watched process has its own tokio task, which sleeps until the process ends.
 pub(super) struct ProcessWatches {
     runtime: Handle,
     signals: SignalSender,
@@ -85,7 +85,7 @@ impl Drop for ProcessWatches {
     }
 }
 
-/// Opens a pidfd. `None` if the process is gone or another process has its pid now.
+/// Opens a pidfd for the process. `None` if the process is gone or another process has its pid now.
 fn open(pid: u32, start: Option<u64>) -> io::Result<Option<OwnedFd>> {
     let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(None) };
     let pidfd = match pidfd_open(id, PidfdFlags::NONBLOCK) {

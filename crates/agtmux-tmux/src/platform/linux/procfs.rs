@@ -23,7 +23,7 @@ const MAX_THREADS: usize = 4096;
 const MAX_FILES: usize = 4096;
 
 pub(in crate::platform) struct ProcFs {
-    /// Whether the kernel lists the children of a thread (CONFIG_PROC_CHILDREN).
+    /// Whether `/proc` has files that list the children of each thread (CONFIG_PROC_CHILDREN).
     lists_children: bool,
 }
 
@@ -128,11 +128,11 @@ impl ProcessTable for ProcFs {
     }
 }
 
-/// How children of a process are found.
+/// How to find the children of a process.
 enum ChildLookup {
-    /// Read the children file of each process.
+    /// Read the `children` files of the process.
     PerProcess,
-    /// Use a map that was built from one scan of all processes.
+    /// Look up the process in a map of parents and children, which was built by reading all processes once.
     Scanned(HashMap<u32, Vec<u32>>),
 }
 
@@ -184,7 +184,8 @@ fn tree(root: u32, lookup: &ChildLookup) -> io::Result<Option<PaneProcesses>> {
     Ok(Some(PaneProcesses { foreground_pgrp, processes }))
 }
 
-/// Adds the arguments and the executable, which are not in the stat file.
+/// Adds the arguments and the executable to a process that was read from its stat file. The stat file does not contain
+/// them.
 fn complete(process: ProcessInfo) -> io::Result<ProcessInfo> {
     Ok(ProcessInfo { argv: argv(process.pid)?, exe: link(process.pid, "exe"), ..process })
 }
@@ -194,14 +195,14 @@ fn argv(pid: u32) -> io::Result<Vec<Vec<u8>>> {
     Ok(split_argv(&joined))
 }
 
-/// Splits the arguments, each of which ends with NUL. Ignores further NULs at the end, which remain if a program
+/// Splits the arguments. Each argument ends with NUL. Further NULs at the end are ignored: they remain if a program
 /// overwrites its title.
 fn split_argv(joined: &[u8]) -> Vec<Vec<u8>> {
     let Some(last) = joined.iter().rposition(|&byte| byte != 0) else { return Vec::new() };
     joined[..=last].split(|&byte| byte == 0).map(<[u8]>::to_vec).collect()
 }
 
-/// The target of a link in `/proc/<pid>`; `None` without permission.
+/// The path that a link in `/proc/<pid>` points to. `None` if agtmux may not read the link.
 fn link(pid: u32, name: &str) -> Option<PathBuf> {
     let target = fs::read_link(format!("/proc/{pid}/{name}")).ok()?;
     Some(match target.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
@@ -219,7 +220,7 @@ fn children_of_thread(pid: u32, thread: u32) -> io::Result<Vec<u32>> {
     Ok(list.split(u8::is_ascii_whitespace).filter_map(stat::number).collect())
 }
 
-/// The entries of a directory that are numbers. There are none if the process is gone.
+/// The entries of a directory in `/proc` whose names are numbers. Empty if the process of the directory is gone.
 fn numbered_entries(dir: &str) -> io::Result<impl Iterator<Item = u32> + use<>> {
     let entries = none_unless_exhausted(fs::read_dir(dir))?.into_iter().flatten();
     Ok(entries.filter_map(|entry| stat::number(entry.ok()?.file_name().as_bytes())))
@@ -236,8 +237,8 @@ fn context_switches(status: &str) -> Option<u64> {
     counts.reduce(u64::wrapping_add)
 }
 
-/// Reads at most `limit` bytes of a file. `None` if the file is gone or may not be read. Fails if this process lacks
-/// the resources to read it.
+/// Reads at most `limit` bytes of a file. `None` if the file is gone or agtmux may not read it. Fails if agtmux lacks
+/// file descriptors or memory to read it.
 fn read_limited(path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
     // Most of these files fit into one read. An empty buffer would grow in many small reads.
     let mut bytes = Vec::with_capacity(FIRST_READ_BYTES);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Makes it possible to wait until the descriptor is readable. Must be called inside a tokio runtime.
+/// Wraps a descriptor so that the caller can wait until it is readable. Must be called inside a tokio runtime.
 #[expect(
     deprecated,
     reason = "the replacement is unsafe, because a descriptor may be closed early; this function owns the descriptor"

@@ -13,7 +13,7 @@ use super::inotify::Inotify;
 
 const DEADLINE: Duration = Duration::from_secs(1);
 
-/// Checks that a write to a terminal causes an inotify event. In some sandboxes there is no such event.
+/// Checks that a write to a terminal causes an inotify event. Some sandboxes do not report such events.
 pub(super) fn terminals_report_output() -> io::Result<()> {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     grantpt(&master)?;

@@ -22,20 +22,20 @@ use super::inotify::{Inotify, InotifyEvent, Wd};
 use crate::platform::signals::{PlatformSignal, SignalSender, WatchToken};
 use crate::platform::tty::TerminalIdentity;
 
-/// Each terminal causes at most one [`PlatformSignal::Wrote`] in this time.
+/// A terminal sends at most one [`PlatformSignal::Wrote`] in this time.
 pub(super) const REARM_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Used instead of [`REARM_INTERVAL`] while the busy score of a terminal is at its maximum.
+/// Replaces [`REARM_INTERVAL`] for a terminal whose busy score is at its maximum.
 pub(super) const BUSY_REARM_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Timers are rounded up to this step, so that busy terminals share wake-ups.
+/// The times of timers are rounded up to a multiple of this step, so that several busy terminals share one wake-up.
 const TIMER_STEP: Duration = Duration::from_millis(50);
 
-/// The maximum busy score. A round with output raises the score by one, and a round without output lowers it by one. At
-/// zero, the terminal returns to the immediate queue.
+/// The maximum busy score of a terminal. A round with output raises the score by one, and a round without output lowers
+/// it by one. At zero, the watch of the terminal returns to the immediate queue.
 pub(super) const MAX_BUSY_SCORE: u8 = 3;
 
-/// If the kernel refuses to arm a watch again, the next attempt follows after this delay.
+/// How long to wait before trying again if the kernel refuses to arm a watch.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 const OUTPUT: WatchFlags = WatchFlags::MODIFY.union(WatchFlags::ACCESS);
@@ -51,9 +51,9 @@ struct WatchedTerminal {
     deferred_wd: Option<Wd>,
     /// When the timer fires. `None` while the watch is armed on the immediate queue.
     due: Option<Instant>,
-    /// Output was seen since the timer last fired.
+    /// Whether there was output since the timer last fired.
     wrote: bool,
-    /// Rounds with output minus rounds without, from 0 to [`MAX_BUSY_SCORE`].
+    /// Raised by each round with output and lowered by each round without. From 0 to [`MAX_BUSY_SCORE`].
     busy_score: u8,
     last_wrote: Option<Instant>,
 }
@@ -151,7 +151,8 @@ impl TerminalWatches {
         Some(watched)
     }
 
-    /// Handles an event. Ignores events of removed watches, and events that belong to watched files and directories.
+    /// Handles an event of a terminal. Ignores other events: those of removed watches, and those of files and
+    /// directories.
     pub(super) fn on_event(&mut self, inotify: &Inotify, event: InotifyEvent, now: Instant, signals: &SignalSender) {
         let Some(id) = self.by_immediate_wd.remove(&event.wd) else { return };
         if let Some(watched) = self.watched.get_mut(&id) {
@@ -222,8 +223,8 @@ impl TerminalWatches {
         }
     }
 
-    /// Arms all watches on the immediate queue again after events were lost. Each lost event has disarmed a watch, and
-    /// it is unknown which one.
+    /// Arms all watches on the immediate queue again after events were lost. Each lost event has disarmed one watch,
+    /// but it is unknown which watches these are.
     pub(super) fn rearm_all(&mut self, inotify: &Inotify, now: Instant, signals: &SignalSender) {
         for id in std::mem::take(&mut self.by_immediate_wd).into_values() {
             self.rearm(inotify, id, now, signals);
@@ -307,7 +308,7 @@ impl TerminalWatches {
 }
 
 impl WatchedTerminal {
-    /// Ends a round. Returns whether more output is expected.
+    /// Ends a round and updates the busy score. Returns whether more output is expected soon.
     fn end_round(&mut self) -> bool {
         self.busy_score = match std::mem::take(&mut self.wrote) {
             true => (self.busy_score + 1).min(MAX_BUSY_SCORE),

@@ -1,4 +1,5 @@
-//! Tests the table of terminal watches with a controlled clock, especially changes while a watch is disarmed.
+//! Tests the watches of terminals with a controlled clock. Several tests change a terminal while its watch
+//! is disarmed.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -34,8 +35,8 @@ impl TerminalFixture {
         self.terminals.watch(&self.inotify, token, &pty.path).expect("a pty can be watched");
     }
 
-    /// Handles the queued events and returns the signals. A write queues its events before it returns, so no wait is
-    /// needed.
+    /// Handles the queued events and returns the signals. The tests need not wait, because a write has queued its
+    /// events when it returns.
     fn handle_events(&mut self) -> Vec<PlatformSignal> {
         for event in self.inotify.read().unwrap_or_default() {
             self.terminals.on_event(&self.inotify, event, self.now, &self.sender);
@@ -49,7 +50,7 @@ impl TerminalFixture {
         self.received()
     }
 
-    /// Checks what follows a long burst: a few rounds without a signal, and then one last signal.
+    /// Checks what follows after a long burst of output: a few rounds without a signal, and then one last signal.
     fn assert_becomes_idle(&mut self, token: WatchToken) {
         assert_eq!([self.after(BUSY_REARM_INTERVAL), self.after(REARM_INTERVAL)], [vec![], vec![]]);
         assert_eq!(self.after(REARM_INTERVAL), [PlatformSignal::Wrote(token)]);
@@ -95,7 +96,7 @@ fn a_steady_writer_gives_one_signal_per_interval() {
     assert_eq!(fixture.terminals.next_due(), None);
 }
 
-/// The length of this round, if the program writes all the time.
+/// How long round number `round` lasts if the program writes all the time.
 fn length(round: usize) -> Duration {
     if round < usize::from(MAX_BUSY_SCORE) { REARM_INTERVAL } else { BUSY_REARM_INTERVAL }
 }

@@ -30,8 +30,8 @@ struct WatcherState {
     tables: Mutex<WatchTables>,
 }
 
-/// The watches, behind one lock. Signals are sent while the lock is held, and `unwatch` takes the same lock. After
-/// `unwatch` returns, no signal for its token is therefore sent.
+/// All watches except those of processes, behind one lock. Signals are sent while the lock is held, and `unwatch` takes
+/// the same lock. After `unwatch` has returned, its token therefore gets no more signals.
 struct WatchTables {
     terminals: TerminalWatches,
     paths: PathWatches,
@@ -63,8 +63,8 @@ fn terminal_output_is_reported() -> bool {
         .is_ok()
 }
 
-/// Closes the signal queue when the watcher ends, even by a panic, so that the reader knows that nothing is watched any
-/// more.
+/// Closes the signal queue when the watcher ends, even by a panic. The reader of the queue then knows that nothing is
+/// watched any more.
 struct CloseSignals(SignalSender);
 
 impl Drop for CloseSignals {

@@ -1,4 +1,4 @@
-//! The portable backend: `ps` for the process table, and polling once a second for everything else.
+//! The portable backend. It uses `ps` for the process table, and polls everything else once a second.
 
 mod poll;
 mod ps;

@@ -15,12 +15,12 @@ use crate::platform::{PathKind, PlatformWatcher, ProcessInfo};
 
 pub(in crate::platform) const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Every round calls `kill(pid, 0)`, which is cheap but does not detect a zombie or a reused pid. `ps` detects both and
-/// runs once in this many rounds.
+/// Each round of polling checks processes with `kill(pid, 0)`, which is cheap but does not detect a zombie or a reused
+/// pid. `ps` detects both, and runs once in this many rounds.
 const ROUNDS_PER_PS: u32 = 5;
 
-/// Two start times of one process may differ by this much. `ps` prints start times in seconds, and some versions
-/// compute them from an adjustable clock.
+/// Two readings of one process's start time may differ by this much. `ps` prints start times in seconds, and some
+/// versions compute them from a clock that can be set.
 const START_TOLERANCE_SECONDS: u64 = 2;
 
 pub(in crate::platform) struct PollingWatcher {
@@ -30,10 +30,10 @@ pub(in crate::platform) struct PollingWatcher {
 
 struct PollState {
     signals: SignalSender,
-    /// The watched items. The key is the signal that reports a change of the item. A second watch with the same signal
+    /// The watched items. The key is the signal that is sent when the item changes. A second watch with the same signal
     /// replaces the first.
     watched: Mutex<HashMap<PlatformSignal, WatchedItem>>,
-    /// Notified when a watch is added.
+    /// Wakes the polling loop when a watch is added.
     watch_added: Notify,
 }
 

@@ -8,12 +8,12 @@ use super::ps_rows::{ARGS_COLUMNS, COLUMNS, lines, parse_row};
 use crate::platform::process::{PaneProcesses, ProcessInfo, ProcessTable};
 use crate::platform::snapshot::ProcessSnapshot;
 
-/// For this long after a listing, lookups of single processes use that listing.
+/// A lookup of a single process uses the last full listing if that listing is younger than this.
 const CACHE_TTL: Duration = Duration::from_millis(500);
 
 type PsRows = HashMap<u32, ProcessInfo>;
 
-/// The process table from `ps`.
+/// The process table, read by running `ps`.
 #[derive(Default)]
 pub(in crate::platform) struct PsTable {
     last: Mutex<Option<(Instant, Arc<PsRows>)>>,
@@ -83,7 +83,7 @@ pub(super) fn row(pid: u32) -> io::Result<Option<ProcessInfo>> {
     Ok(lines(&printed).filter_map(parse_row).find(|row| row.pid == pid))
 }
 
-/// Runs `ps`. Ignores the exit code, because `ps` also fails if no process matches.
+/// Runs `ps` and returns its output. Ignores the exit code, because `ps` also fails if no process matches.
 fn ps(which: &[&str], columns: &str) -> io::Result<Vec<u8>> {
     let mut command = Command::new("ps");
     command.args(which).args(["-o", columns]).env("LC_ALL", "C").env("TZ", "UTC0").env_remove("COLUMNS");

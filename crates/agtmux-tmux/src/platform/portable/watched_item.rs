@@ -1,4 +1,4 @@
-//! The polled state of a watched object, compared with its previous state.
+//! A watched object. Each poll compares its state with the state at the previous poll.
 
 use std::ffi::OsString;
 use std::fs::Metadata;
@@ -35,7 +35,7 @@ impl WatchedItem {
         Ok(Self::Path { path: path.into(), kind, state: PathState::at(kind, path)? })
     }
 
-    /// The signal that reports a change.
+    /// The signal to send when the object changes.
     pub(super) fn signal(&self, token: WatchToken) -> PlatformSignal {
         match self {
             Self::Terminal { .. } => PlatformSignal::TerminalGone(token),
@@ -74,23 +74,23 @@ impl WatchedItem {
     }
 }
 
-/// Whether the process exists. True for a zombie.
+/// Whether the process exists. A zombie also exists.
 pub(super) fn is_alive(pid: u32) -> bool {
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
     test_kill_process(pid) != Err(Errno::SRCH)
 }
 
-/// Seconds and nanoseconds.
+/// A modification time in seconds and nanoseconds.
 type ModifiedAt = (i64, i64);
 
 #[derive(PartialEq, Eq)]
 pub(super) enum PathState {
     /// `identity` is the device number and the inode number. A write changes `length` or `modified`.
     File { identity: (u64, u64), length: u64, modified: ModifiedAt },
-    /// Both values are compared, because one is not enough. `modified` is too coarse on some file systems. `names`
-    /// stays the same when an entry is replaced.
+    /// A change of a directory shows in at least one of the two values. `modified` alone is too coarse on some file
+    /// systems, and `names` stays the same when an entry is replaced.
     Dir { modified: ModifiedAt, names: Vec<OsString> },
-    /// Name, length and modification time of each file.
+    /// The name, length and modification time of each file in a directory.
     Contents(Vec<(OsString, u64, ModifiedAt)>),
 }
 

@@ -1,5 +1,5 @@
-//! Measures the cost of watching. Run by hand: `cargo test --release -p agtmux-tmux cost -- --ignored --nocapture
-//! --test-threads 1`.
+//! Measures how much CPU time the watches cost. Run these tests by hand: `cargo test --release -p agtmux-tmux cost --
+//! --ignored --nocapture --test-threads 1`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ const WATCHED: usize = 1000;
 const BUSY: usize = 20;
 const LENGTH: Duration = Duration::from_secs(10);
 
-/// The CPU time of the current thread, in which the watcher runs. The writer runs in another thread.
+/// The CPU time of the current thread. The watcher runs in this thread, but the writer does not.
 fn own_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).expect("time goes forward")
@@ -43,8 +43,8 @@ fn switches_of_this_thread() -> u64 {
     counts.filter_map(|line| line.split_whitespace().last()?.parse::<u64>().ok()).sum()
 }
 
-/// Writes to each terminal ten times a second, until stopped. The writes to different terminals are spread evenly in
-/// time.
+/// Writes to each terminal ten times a second until `stop` is set. The terminals take turns, so that the writes are
+/// spread evenly.
 fn keep_busy(ptys: Vec<Pty>, stop: Arc<AtomicBool>) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         let pause = Duration::from_millis(100) / u32::try_from(ptys.len()).expect("a few");

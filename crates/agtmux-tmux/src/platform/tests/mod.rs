@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use super::portable::{PollingWatcher, PsTable};
 use super::{Platform, PlatformOptions, PlatformSignal, PlatformSignals, PlatformWatcher, ProcessTable, open, signals};
 
-/// Enough for a busy machine. A passing test does not wait this long.
+/// How long a test waits for an expected result. This is long enough for a busy machine.
 pub(super) const DEADLINE: Duration = Duration::from_secs(30);
 
 struct PlatformFixture {
@@ -57,7 +57,7 @@ impl PlatformFixture {
     }
 }
 
-/// Polls until there is a result.
+/// Calls `look` until it returns a value. Fails the test after `DEADLINE`.
 async fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + DEADLINE;
     loop {

@@ -13,7 +13,7 @@ use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
 use super::DEADLINE;
 use crate::platform::tty::TerminalIdentity;
 
-/// A terminal without a program.
+/// A terminal in which no program runs.
 pub(in crate::platform) struct Pty {
     pub(in crate::platform) path: PathBuf,
     slave: File,
@@ -31,8 +31,8 @@ impl Pty {
         Self { path, slave, master }
     }
 
-    /// Closes the terminal and opens another one with the same number. Two terminals created within one tick of the
-    /// kernel's clock cannot be distinguished, so the loop skips terminals that look like the old one.
+    /// Closes the terminal and opens another one with the same number. If two terminals are created within one tick of
+    /// the kernel's clock, they look the same. The loop therefore skips terminals that look like the old one.
     pub(in crate::platform) fn replace(self) -> Self {
         let deadline = Instant::now() + DEADLINE;
         let (path, old) = (self.path.clone(), TerminalIdentity::at(&self.path).expect("our own pty"));

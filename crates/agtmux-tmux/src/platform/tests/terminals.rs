@@ -17,7 +17,7 @@ impl PlatformFixture {
         self.watcher.watch_terminal(token, &pty.path).expect("a pty can be watched");
     }
 
-    /// Writes once and returns all signals up to the one that reports the write.
+    /// Writes to the terminal once. Returns all signals up to the one that reports this write.
     async fn written(&mut self, token: WatchToken, pty: &Pty) -> Vec<crate::platform::PlatformSignal> {
         pty.write();
         self.until(Wrote(token)).await

@@ -15,7 +15,7 @@ on_each_platform![
     dead_roots_have_no_tree,
 ];
 
-/// A process group that ends with the test.
+/// A process group that is killed when this value is dropped.
 struct Group(Child);
 
 impl Group {
