@@ -27,7 +27,7 @@ pub struct TaskSessionOwner {
     /// An id of the user and the agtmux instance that own the session.
     pub owner_id: String,
     pub project: String,
-    /// The pid and start time of the process that owns the session.
+    /// The pid and start time of the process that owns the session. Empty if agtmux does not know the process.
     pub process: String,
 }
 

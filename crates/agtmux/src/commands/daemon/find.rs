@@ -19,7 +19,8 @@ pub(super) async fn find(daemon: &DaemonClient) -> CliResult<Option<Pid>> {
     }
 }
 
-/// The daemon holds a lock beside its database and one beside its socket. One of the two files may have been removed.
+/// The process that holds a lock file of the daemon. The daemon locks one file beside its database and one beside its
+/// socket. This function checks both, because one of them may have been deleted.
 fn holder_of_lock(daemon: &DaemonClient) -> CliResult<Option<Pid>> {
     for path in daemon.paths.locks() {
         if let Some(pid) = holder_of(&path)? {

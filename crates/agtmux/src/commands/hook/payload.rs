@@ -1,4 +1,4 @@
-//! Parses the agent's JSON, and shortens it if it is too large.
+//! Parses the JSON that an agent passes to its hook, and shortens JSON that is too large.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Value> {
     Some(Value::Object(found))
 }
 
-/// Encodes the event, with a shortened payload if it is too large.
+/// Encodes the event. If the result is larger than the daemon accepts, shortens the payload.
 pub(super) fn encode_to_fit(mut event: EventSubmission) -> Vec<u8> {
     let body = encode(&event);
     if body.len() <= MAX_BODY {

@@ -35,7 +35,8 @@ fn read_all(files: &MirrorFiles) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes what the tracker reports. A full disk loses events and output, but never stops the reader.
+/// Writes the events and the output that the tracker reports. If the disk is full, events and output are lost, but the
+/// reader continues.
 struct StreamRecorder {
     events: MirrorEventWriter,
     outputs: MirrorOutputWriter,

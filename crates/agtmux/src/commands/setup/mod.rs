@@ -182,7 +182,8 @@ fn confirm(args: &SetupArgs, mode: SetupMode) -> CliResult {
     Err(CliError::failed("nothing was changed").because("you did not confirm"))
 }
 
-/// Applies the plans under the lock. Plans again first, because the files may have changed since the plans were shown.
+/// Takes the setup lock and applies the plans. Plans again first, because the files may have changed since the plans
+/// were shown.
 fn apply_plans(
     args: &SetupArgs,
     shown: &AgentPlans,
@@ -231,7 +232,7 @@ fn remove_leftovers(plans: &AgentPlans, mode: SetupMode, record: &mut SetupRecor
     }
 }
 
-/// Takes the lock and removes leftovers. Errors are ignored: leftovers are harmless.
+/// Takes the setup lock and calls `remove_leftovers`. Errors are ignored: leftovers are harmless.
 fn remove_leftovers_locked(plans: &AgentPlans, mode: SetupMode, paths: &Paths) {
     if paths.state_dir.is_dir()
         && let Ok(_lock) = SetupRecord::lock(paths)

@@ -64,7 +64,7 @@ enum WatchFormat {
     Jsonl,
 }
 
-/// The resolved options.
+/// The checked options of `agtmux watch`, with defaults filled in.
 #[derive(Debug)]
 struct WatchPlan {
     daemon: DaemonClient,

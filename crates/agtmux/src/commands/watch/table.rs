@@ -18,7 +18,7 @@ use crate::render::TextTable;
 use crate::terminal::StdoutTerminal;
 use crate::{output, render};
 
-/// The table is redrawn this often, because the ages in it change without an event.
+/// How often to redraw the table if no event comes, because the ages in the table change all the time.
 const REDRAW_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) async fn once(plan: &WatchPlan) -> Result<CliExit, CliError> {
@@ -66,7 +66,7 @@ struct LiveTable<'a> {
     notice: Option<String>,
 }
 
-/// One state of the table.
+/// The table, the summary and the errors at one moment.
 struct WatchedList {
     table: TextTable,
     summary: ListSummary,
@@ -163,7 +163,7 @@ struct TableView {
     screen: Option<AlternateScreen>,
     is_stale: bool,
     refreshed_at: Instant,
-    /// The last table printed to a pipe, without ages.
+    /// The lines last printed to a pipe, without ages. A new table is printed only if its lines differ.
     drawn: Vec<String>,
 }
 
