@@ -169,8 +169,8 @@ impl TmuxServer {
         tokio::spawn(async move { server.run(&[forget]).await });
     }
 
-    /// The screen of the pane and at most `lines` lines of its history. The rows of a wrapped line are joined. Colours
-    /// are included if requested.
+    /// The screen of the pane and at most `lines` lines of its history. The rows of a wrapped line are joined. With
+    /// `colours`, the result includes the colours.
     pub async fn output(&self, pane: u32, lines: u32, colours: bool) -> Result<Option<Capture>, TmuxError> {
         let framing = Framing::fresh();
         let commands = capture::history_commands(&framing, pane, lines, colours);
@@ -188,7 +188,7 @@ impl TmuxServer {
         Ok(output.stdout)
     }
 
-    /// Runs the commands and starts the server if there is none.
+    /// Runs the commands in one call. Starts the tmux server if none is running.
     pub(crate) async fn run_or_start_server(&self, commands: &[TmuxCommand]) -> Result<Vec<u8>, TmuxError> {
         let output = self.spawn(self.arguments(&["-u"], commands), None).await?;
         self.check_status(&output)?;

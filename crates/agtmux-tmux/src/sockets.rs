@@ -67,7 +67,7 @@ fn connect(path: &Path) -> Result<OwnedFd, Errno> {
     Ok(socket)
 }
 
-/// The pid of the process that listens on the socket. Also works if the process does not answer.
+/// The pid of the process that listens on the socket. Also works if that process has stopped responding.
 pub fn listener_pid(path: &Path) -> Option<u32> {
     let peer = socket_peercred(connect(path).ok()?).ok()?;
     u32::try_from(peer.pid.as_raw_nonzero().get()).ok()

@@ -29,7 +29,7 @@ impl CliMessage {
         self
     }
 
-    /// The first line only, for output with room for one line.
+    /// The first line of the message, for output that has room for one line only.
     pub(crate) fn headline(&self) -> String {
         sanitize::for_terminal(self.what.lines().next().unwrap_or_default())
     }

@@ -11,7 +11,7 @@ pub use process_group::ProcessGroup;
 
 /// The time limit for setting up an ssh connection.
 const CONNECT_TIMEOUT_SECONDS: u32 = 3;
-/// Seconds between two ssh keepalives. A host that misses two of them counts as gone.
+/// Seconds between two ssh keepalives. If a host does not respond to two of them, ssh closes the connection.
 const KEEPALIVE_SECONDS: u32 = 3;
 
 /// The maximum path length of a control socket. It is shorter than the limit of the system, because ssh appends a

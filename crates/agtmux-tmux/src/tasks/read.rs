@@ -9,7 +9,7 @@ pub struct TmuxTaskSession {
     pub session: u32,
     pub name: String,
     pub owner: TaskSessionOwner,
-    /// A client is attached.
+    /// Whether a client is attached.
     pub attached: bool,
     /// The panes in tmux's order: by window index, then by pane index.
     pub panes: Vec<TaskPane>,

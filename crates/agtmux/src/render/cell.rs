@@ -50,7 +50,7 @@ impl TableCell {
         self.text.width() + self.tail.width()
     }
 
-    /// The text padded or shortened to the width.
+    /// The cell's text and tail, padded or shortened to the width.
     pub(crate) fn draw(&self, width: usize, colour: bool) -> String {
         let text = match width.checked_sub(self.tail.width()) {
             // If almost no text fits, show only the tail.

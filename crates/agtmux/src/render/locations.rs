@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use agtmux_core::ids::TargetName;
 
-/// How a table shows the location of a pane. The location includes the server name only if the table has panes of
-/// several servers or of a remote server.
+/// How a table shows the location of a pane. The location includes the server name only if the table covers several
+/// servers or a remote server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LocationFormat {
     name_servers: bool,

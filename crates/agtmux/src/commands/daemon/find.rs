@@ -1,4 +1,5 @@
-//! Finds the process of the daemon. Asks the kernel and not the daemon, so that every version of the daemon is found.
+//! Finds the process of the daemon. Asks the kernel instead of the daemon, so that agtmux finds a daemon of any
+//! version.
 
 use std::path::Path;
 

@@ -71,8 +71,8 @@ fn tail(file: &mut File, lines: usize) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// The offset in `bytes` at which the last `lines` lines start. `None` if the first of these lines may start before
-/// `bytes`.
+/// The offset in `bytes` at which the last `lines` lines start. `None` if `bytes` may not contain the start of the
+/// first of these lines.
 fn start_of_last(bytes: &[u8], lines: usize) -> Option<usize> {
     if lines == 0 {
         return Some(bytes.len());

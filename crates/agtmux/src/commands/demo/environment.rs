@@ -73,7 +73,7 @@ impl DemoEnvironment {
         }
     }
 
-    /// Runs tmux with these arguments.
+    /// Runs tmux on the demo's server.
     fn tmux(&self, add_arguments: impl FnOnce(&mut Command) -> &mut Command) -> CliResult {
         let mut command = Command::new(&self.tmux);
         add_arguments(command.args(["-L", &self.server, "-f", "/dev/null"])).stdin(Stdio::null());

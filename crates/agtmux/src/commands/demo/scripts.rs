@@ -21,7 +21,7 @@ pub(super) struct DemoScene {
 }
 
 pub(super) struct DemoScript {
-    /// The file name of the script, which is the program name of the agent.
+    /// The file name of the script: the program name of the agent that the script imitates.
     pub(super) name: &'static str,
     agent: &'static str,
     pub(super) scenes: &'static [DemoScene],

@@ -12,8 +12,8 @@ const MAX_BODY: usize = 1 << 20;
 /// The maximum length of each string in a shortened payload, in bytes.
 const SHORTENED_TEXT: usize = 2048;
 
-/// Parses the payload. Returns `None` if the payload is empty. If the JSON is invalid or truncated, the field `agtmux`
-/// of the result says so.
+/// Parses the payload. Returns `None` if the payload is empty. If the JSON is invalid or truncated, the result has a
+/// field `agtmux` that says so.
 pub(super) fn read(bytes: &[u8]) -> Option<Value> {
     let bytes = bytes.trim_ascii();
     if bytes.is_empty() {

@@ -1,5 +1,5 @@
-//! `agtmux mirror-log DIR`: reads the output of a shared terminal from a pipe, and writes the events of the shell and the
-//! output of each command to files. It runs as long as the pane, even if no daemon is running.
+//! `agtmux mirror-log DIR`: reads the output of a shared terminal from a pipe, and writes the events of the shell and
+//! the output of each command to files. It runs as long as the pane exists, even if no daemon is running.
 
 use std::io::{self, Read};
 use std::path::Path;

@@ -28,7 +28,7 @@ pub(crate) enum ChildEnd {
 pub(crate) struct ChildJob {
     child: Pid,
     signals: BlockedSignals,
-    /// SIGHUP was received: the terminal is gone.
+    /// Whether this process has received SIGHUP, which means that the terminal is gone.
     hung_up: Cell<bool>,
 }
 

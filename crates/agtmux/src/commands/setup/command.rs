@@ -1,4 +1,4 @@
-//! The command line of the hooks: how setup writes and recognises it.
+//! The command line that setup writes into hooks, and by which setup recognises agtmux's hooks.
 
 use std::path::{Path, PathBuf};
 

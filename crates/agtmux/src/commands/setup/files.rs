@@ -87,8 +87,8 @@ fn remove_older_backups(path: &Path, newest: &Path) {
     }
 }
 
-/// Removes the directory of this file and its parents, at most `count` in all. Stops at the first directory that is not
-/// empty.
+/// Removes the directory of this file and then the parent directories, at most `count` in all. Stops at the first
+/// directory that is not empty.
 pub(super) fn remove_dirs(path: &Path, count: usize) {
     let _ = path.ancestors().skip(1).take(count).map(fs::remove_dir).find(Result::is_err);
 }

@@ -76,7 +76,7 @@ struct OutputMonitor {
     status: OutputStatus,
     /// The last bytes of the output.
     tail: Vec<u8>,
-    /// The last line was checked for a prompt and no output has come since.
+    /// Whether the last line was checked for a prompt and no output has come since.
     silence_checked: bool,
     /// The line that may be a prompt.
     prompt_line: Option<String>,

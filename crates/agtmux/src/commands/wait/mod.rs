@@ -216,7 +216,8 @@ impl WaitedAgents {
 }
 
 impl WaitReport {
-    /// One line per agent that has reached a goal. The state that it reached may differ from its current state.
+    /// One line per agent that has reached a goal. The line shows the state that met the goal, which may differ from
+    /// the agent's current state.
     pub(crate) fn lines(&self) -> Vec<String> {
         let reached = self.agents.iter().filter(|agent| agent.has_reached());
         reached.map(|agent| agent_line(agent, agent.reached)).collect()

@@ -11,7 +11,7 @@ use serde::Serialize;
 pub(super) enum WaitOutcome {
     Reached,
     Gone,
-    /// An agent opened a dialog that the caller does not wait for.
+    /// An agent opened a dialog, and the caller waits for another state.
     Asks,
     /// The timeout passed before a goal was reached.
     #[serde(rename = "timeout")]
@@ -102,7 +102,7 @@ impl WaitedAgent {
         self.reached.is_some() || (self.gone && self.end_counts)
     }
 
-    /// Whether the agent has a dialog open that the caller does not wait for.
+    /// Whether the agent has an open dialog and the caller waits for another state.
     pub(super) fn asks(&self) -> bool {
         !self.has_reached() && self.state.is_some_and(State::is_waiting)
     }

@@ -64,7 +64,7 @@ enum WatchFormat {
     Jsonl,
 }
 
-/// The checked options of `agtmux watch`, with defaults filled in.
+/// The options of `agtmux watch`, without the output format.
 #[derive(Debug)]
 struct WatchPlan {
     daemon: DaemonClient,

@@ -1,4 +1,4 @@
-//! The JSON formats of hooks: how setup writes and recognises an entry.
+//! The JSON formats of hooks. Writes hook entries and recognises the entries that setup wrote.
 
 use agtmux_agents::SetupFormat;
 use jsonc_parser::ast::{Array, Value};

@@ -196,8 +196,8 @@ fn without_version(text: String, hints: &EditHints) -> Result<String, EditError>
     Ok(without.unwrap_or(text))
 }
 
-/// Restores the original text if it contained no JSON value. Leaves the text unchanged if it holds more than the
-/// original text and an empty object.
+/// Restores the original text if it contained no JSON value. Leaves the text unchanged if it contains anything besides
+/// the original text and an empty object.
 fn restore_blank(text: String, hints: &EditHints) -> Result<String, EditError> {
     let (Some(blank), Some(root)) = (hints.blank_text(), json::root_object(&text)?) else { return Ok(text) };
     let is_empty = JsonBrackets::object(&text, &root).inner().trim().is_empty();

@@ -36,7 +36,8 @@ pub(super) fn root_object(text: &str) -> Result<Option<Object<'_>>, EditError> {
     Ok(parse(text)?.and_then(|root| if let Value::Object(object) = root { Some(object) } else { None }))
 }
 
-/// The index and value of a member. If a name occurs twice, the last one counts, as in JSON parsers.
+/// The index and value of the member with this name. If the name occurs twice, the last member counts, as in JSON
+/// parsers.
 pub(super) fn member<'v, 't>(object: &'v Object<'t>, name: &str) -> Option<(usize, &'v Value<'t>)> {
     let index = object.properties.iter().rposition(|member| member.name.as_str() == name)?;
     Some((index, &object.properties[index].value))

@@ -1,5 +1,5 @@
-//! Adds hooks to settings files and removes them, without changing any other byte. Syntax trees give the positions of
-//! the edits, and each edit replaces text at its position.
+//! Adds hooks to settings files and removes the hooks, without changing any other byte. Syntax trees give the positions
+//! of the edits, and each edit replaces text at its position.
 
 #[cfg(test)]
 mod comment_tests;

@@ -8,7 +8,7 @@ use crate::commands::setup::command::HookCommand;
 
 const MARK: &str = "// Written by `agtmux setup`, removed by `agtmux setup --uninstall`. Changes of yours stop both. ";
 
-/// The line of the template that setup replaces by a line with the path of agtmux.
+/// The text in the template that setup replaces to insert the path of agtmux.
 const PROGRAM: &str = "const PROGRAM = \"agtmux\"";
 
 pub(in crate::commands::setup) struct OwnFileEditor {
