@@ -26,8 +26,8 @@ pub(crate) enum CliExit {
     Terminated = 143,
 }
 
-/// The result of a command or of one of its steps. Every exit code except 0 is an error, with or without a message. A
-/// closed stdout is an error too, but with exit code 0.
+/// The result of a command or of one of its steps. Every exit code except 0 is an error, with or without a message. If
+/// the reader has closed stdout, this is an error too, but its exit code is 0.
 pub(crate) type CliResult<T = ()> = Result<T, CliError>;
 
 impl CliExit {

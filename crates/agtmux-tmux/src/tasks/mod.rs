@@ -24,7 +24,7 @@ pub use read::{TaskPane, TmuxTaskSession};
 /// with the same name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskSessionOwner {
-    /// An id of the user and the agtmux instance that own the session.
+    /// Identifies the user and the agtmux instance that own the session.
     pub owner_id: String,
     pub project: String,
     /// The pid and start time of the process that owns the session. Empty if agtmux does not know the process.

@@ -20,7 +20,7 @@ use crate::error::{CliError, CliExit, CliResult};
 /// The capacity of each of the two queues: lines from the hub, and lines for the hub. While the queue of lines for the
 /// hub is full, `collect` reads no more evidence from the daemon.
 const MAX_QUEUED_LINES: usize = 16;
-/// How many requests of the hub run at the same time.
+/// The maximum number of the hub's requests that run at the same time.
 const MAX_CONCURRENT: usize = 16;
 
 pub(crate) async fn run() -> CliResult {

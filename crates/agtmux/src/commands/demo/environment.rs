@@ -45,8 +45,8 @@ impl DemoEnvironment {
         Ok(environment)
     }
 
-    /// Writes the configuration of the demo. The only setting taken from the user's configuration is the tmux program.
-    /// The demo must not use the user's sockets.
+    /// Writes the configuration of the demo. Takes only the tmux program from the user's configuration, because the
+    /// demo must not use the user's sockets.
     fn write_config(&self) -> std::io::Result<()> {
         let mut config = toml_edit::DocumentMut::new();
         config["tmux"] = toml_edit::table();
