@@ -80,7 +80,7 @@ impl TmuxServer {
         self.run(&[TmuxCommand::new("run-shell").arg("true")]).await.map(drop)
     }
 
-    /// Every session that an agtmux instance created.
+    /// Every session that has an agtmux instance as its recorded owner.
     pub async fn task_sessions(&self) -> Result<Vec<TmuxTaskSession>, TmuxError> {
         let mut sessions = self.read_task_sessions(None).await?;
         sessions.retain(|session| !session.owner.owner_id.is_empty());

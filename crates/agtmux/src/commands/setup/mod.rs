@@ -104,7 +104,8 @@ fn program(mode: SetupMode) -> CliResult<String> {
 
 type FoundAgents = Vec<(&'static SetupAgent, PathBuf)>;
 
-/// Returns the agents to set up with their settings directories, and the names of the agents that are not installed.
+/// Returns the agents to set up or to uninstall, with their settings directories. Also returns the names of the agents
+/// of which nothing was found on this machine.
 fn select_agents(
     args: &SetupArgs,
     mode: SetupMode,

@@ -223,7 +223,7 @@ impl WaitReport {
         reached.map(|agent| agent_line(agent, agent.reached)).collect()
     }
 
-    /// The exit code, with a message unless every goal was reached.
+    /// Converts the report to an exit code: 0 if the wait succeeded, otherwise an error with a message.
     pub(crate) fn into_exit(self, plan: &WaitPlan) -> CliResult {
         match self.outcome {
             WaitOutcome::Reached => Ok(()),

@@ -135,7 +135,7 @@ impl<'a> LiveTable<'a> {
     }
 
     /// The lines to draw: the rows of the table that fit, then the summary and the notices. If not all rows fit, the
-    /// agents that wait come first, whatever the order of the table is.
+    /// agents that wait come first, regardless of --sort.
     fn compose(&self, terminal: &StdoutTerminal, now: Timestamp) -> Vec<String> {
         let WatchedList { table, summary, target_errors } = self.list(self.plan.sort, now);
         let mut below = vec![String::new(), render::summary_line(&summary, terminal.colour)];
