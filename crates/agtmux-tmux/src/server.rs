@@ -1,4 +1,4 @@
-//! One tmux server: its socket, and how commands are run.
+//! One tmux server: its socket, and how agtmux runs commands on it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ impl TmuxError {
     }
 }
 
-/// The maximum output of one call. It is larger than any listing, so a server that sends more is misbehaving.
+/// The maximum output of one tmux call. Every listing is smaller, so a server that sends more is misbehaving.
 const MAX_OUTPUT_BYTES: u64 = 64 << 20;
 
 /// `-N` keeps tmux from starting a server. `-u` forces UTF-8, because tmux damages text in other locales.
@@ -92,7 +92,7 @@ impl TmuxServer {
         listing::parse_all(&framing, &answer)
     }
 
-    /// Lists some panes in one call. Panes that are gone are missing from the result.
+    /// Lists these panes in one call. The result omits panes that are gone.
     pub async fn read(&self, panes: &[u32]) -> Result<ServerListing, TmuxError> {
         let framing = Framing::fresh();
         let answer = self.run(&listing::list_some(&framing, panes)).await?;
@@ -102,8 +102,8 @@ impl TmuxServer {
         Ok(listing)
     }
 
-    /// Captures some panes in one call. tmux stops at the first pane that is gone, so this pane and all later ones are
-    /// missing from the result.
+    /// Captures these panes in one call. tmux stops at the first pane that is gone, so the result omits this pane and
+    /// all later ones.
     pub async fn capture(&self, panes: &[u32]) -> Result<Vec<Capture>, TmuxError> {
         let framing = Framing::fresh();
         self.captures(&framing, &capture::capture_commands(&framing, panes)).await
@@ -118,15 +118,16 @@ impl TmuxServer {
         }
     }
 
-    /// Sends a copy of the pane's output to a program. Returns false if the pane already has a pipe.
+    /// Makes tmux send a copy of the pane's output to a program. Returns false if the pane already has a pipe.
     pub async fn tap(&self, pane: u32, argv: &[OsString]) -> Result<bool, TmuxError> {
         let framing = Framing::fresh();
         let answer = self.run(&tap::open_pipe(&framing, pane, argv)).await?;
         Ok(!tap::pipe_was_in_use(&framing, &answer))
     }
 
-    /// Types into the pane if it still matches the guard. If a step fails, the later steps are not typed. Nothing is
-    /// typed after this function returns, even if the tmux server is stopped now and continues later.
+    /// Types into the pane if it still matches the guard. Several keys take one call each, and the first failed call
+    /// ends the input. After this function has returned, tmux types nothing more, even if the tmux server was suspended
+    /// and continues later.
     pub async fn type_into(&self, guard: PaneGuard, typing: PaneInput<'_>) -> Result<(), TypeError> {
         let framing = Framing::fresh();
         for step in input::steps(guard.pane, typing) {
@@ -141,7 +142,8 @@ impl TmuxServer {
         Ok(())
     }
 
-    /// Checks that the pane exists and that its process is the one in the guard. The process may have ended.
+    /// Checks that the pane exists and that its process is the one in the guard. The check also passes if this process
+    /// has ended.
     pub async fn check_pane(&self, guard: PaneGuard) -> Result<(), TypeError> {
         let framing = Framing::fresh();
         let answer = self.run(&[attach::check_pane(&framing, guard)]).await?;
@@ -161,14 +163,14 @@ impl TmuxServer {
     }
 
     /// Deletes the paste buffer that a failed call may have left behind. Deleting a missing buffer is harmless. The
-    /// call runs in the background, because a stopped server answers only when it continues.
+    /// call runs in the background, because a suspended server answers only when it continues.
     fn delete_buffer_in_background(&self, buffer: &str) {
         let (server, forget) = (self.clone(), TmuxCommand::new("delete-buffer").arg("-b").arg(buffer));
         tokio::spawn(async move { server.run(&[forget]).await });
     }
 
-    /// The screen of the pane and at most `lines` lines of its history. The rows of a wrapped line are joined. Colours
-    /// are included if requested.
+    /// The screen of the pane and at most `lines` lines of its history. The rows of a wrapped line are joined. With
+    /// `colours`, the result includes the colours.
     pub async fn output(&self, pane: u32, lines: u32, colours: bool) -> Result<Option<Capture>, TmuxError> {
         let framing = Framing::fresh();
         let commands = capture::history_commands(&framing, pane, lines, colours);
@@ -186,14 +188,15 @@ impl TmuxServer {
         Ok(output.stdout)
     }
 
-    /// Runs the commands and starts the server if there is none.
+    /// Runs the commands in one call. Starts the tmux server if none is running.
     pub(crate) async fn run_or_start_server(&self, commands: &[TmuxCommand]) -> Result<Vec<u8>, TmuxError> {
         let output = self.spawn(self.arguments(&["-u"], commands), None).await?;
         self.check_status(&output)?;
         Ok(output.stdout)
     }
 
-    /// The Unix time in seconds, by the host's clock, at which the caller gives up a call that begins now.
+    /// When the caller gives up a call that begins now: a Unix time in seconds, by the clock of the host on which tmux
+    /// runs.
     pub(crate) fn deadline_second(&self, stdin: Option<&[u8]>) -> u64 {
         let now = match &self.executor {
             Executor::Local => SystemTime::now(),
@@ -202,7 +205,7 @@ impl TmuxServer {
         input::deadline_second(now, self.call_timeout(stdin))
     }
 
-    /// How long a call may take on the host of the server.
+    /// How long one tmux call may take on the host on which tmux runs.
     fn call_timeout(&self, stdin: Option<&[u8]>) -> Duration {
         match self.executor {
             Executor::Local => self.timeout,
@@ -224,7 +227,7 @@ impl TmuxServer {
         }
     }
 
-    /// Checks the exit status.
+    /// Returns an error if the exit status means that the call failed.
     pub(crate) fn check_status(&self, answer: &ShellOutput) -> Result<(), TmuxError> {
         match (answer.status, &self.executor) {
             (0, _) => Ok(()),
@@ -235,7 +238,7 @@ impl TmuxServer {
         }
     }
 
-    /// The arguments of a call.
+    /// The arguments of the tmux program for one call.
     fn arguments(&self, flags: &[&str], commands: &[TmuxCommand]) -> Vec<OsString> {
         let socket = ["-S".into(), self.socket.clone().into_os_string()];
         flags.iter().map(OsString::from).chain(socket).chain(chain_arguments(commands)).collect()
@@ -289,7 +292,8 @@ impl TmuxServer {
     }
 }
 
-/// Writes the bytes to the stdin of tmux. Ignores write errors, because tmux then fails and reports the reason.
+/// Writes the bytes to the stdin of tmux. Ignores write errors: tmux has then failed, and its error message names the
+/// reason.
 async fn write_all(to: Option<tokio::process::ChildStdin>, bytes: &[u8]) {
     if let Some(mut to) = to {
         let _ = to.write_all(bytes).await;

@@ -17,7 +17,7 @@ use crate::platform::is_exhausted_errno;
 pub struct SocketDir(PathBuf);
 
 impl SocketDir {
-    /// The socket directory of the current user, the same that tmux chooses. `tmpdir` is the value of `$TMUX_TMPDIR`.
+    /// The directory that tmux chooses for the sockets of the current user. `tmpdir` is the value of `$TMUX_TMPDIR`.
     /// The directory is in `tmpdir`, or in /tmp if `tmpdir` is missing or relative.
     pub fn below(tmpdir: Option<&OsStr>) -> Self {
         let base = tmpdir.map(Path::new).filter(|p| p.is_absolute()).unwrap_or(Path::new("/tmp"));
@@ -28,8 +28,8 @@ impl SocketDir {
         &self.0
     }
 
-    /// The sockets of the current user, with or without a listener. Empty if the socket directory belongs to another
-    /// user.
+    /// The current user's sockets in this directory, including sockets on which no process listens. Empty if the
+    /// directory belongs to another user.
     pub fn sockets(&self) -> Vec<PathBuf> {
         let ours = |meta: &fs::Metadata| meta.uid() == rustix::process::geteuid().as_raw();
         if !fs::symlink_metadata(&self.0).is_ok_and(|meta| meta.is_dir() && ours(&meta)) {
@@ -48,8 +48,8 @@ pub fn is_own_socket(path: &Path) -> bool {
         .is_ok_and(|meta| meta.file_type().is_socket() && meta.uid() == rustix::process::geteuid().as_raw())
 }
 
-/// Whether a process listens on the socket. Connects to the socket for a moment. tmux treats this connection as a
-/// client that has disconnected.
+/// Whether a process listens on the socket. Connects to the socket and disconnects at once. To tmux, this is a client
+/// that went away.
 pub fn is_listening(path: &Path) -> bool {
     match connect(path) {
         Ok(_) => true,
@@ -59,7 +59,7 @@ pub fn is_listening(path: &Path) -> bool {
     }
 }
 
-/// Connects without blocking, even if the server has stopped accepting.
+/// Connects without blocking, even if the server no longer accepts connections.
 fn connect(path: &Path) -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -67,7 +67,7 @@ fn connect(path: &Path) -> Result<OwnedFd, Errno> {
     Ok(socket)
 }
 
-/// The pid of the process that listens on the socket. Also works if the process does not answer.
+/// The pid of the process that listens on the socket. Also works if that process has stopped responding.
 pub fn listener_pid(path: &Path) -> Option<u32> {
     let peer = socket_peercred(connect(path).ok()?).ok()?;
     u32::try_from(peer.pid.as_raw_nonzero().get()).ok()

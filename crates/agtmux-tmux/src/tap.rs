@@ -7,8 +7,8 @@ use crate::command::{Framing, TmuxCommand};
 
 const PIPE_IN_USE: char = 't';
 
-/// Opens a pipe if the pane has none. The server checks and opens in the same command, so that a pipe of the user is
-/// never replaced.
+/// Opens a pipe if the pane has none. tmux checks for a pipe and opens the new one in the same command, so that agtmux
+/// never replaces a pipe of the user.
 pub(crate) fn open_pipe(framing: &Framing, pane: u32, argv: &[OsString]) -> Vec<TmuxCommand> {
     let target = format!("%{pane}");
     let taken = format!("display-message -p {}", framing.record(PIPE_IN_USE, &[]));
@@ -35,7 +35,7 @@ pub(crate) fn quoted(word: &[u8]) -> Vec<u8> {
     [b"'", &parts.join(br"'\''".as_slice())[..], b"'"].concat()
 }
 
-/// Doubles `#` and `%`, because tmux expands the line as a format and as a time format.
+/// Doubles `#` and `%`, because tmux expands formats (`#`) and time formats (`%`) in the line.
 pub(crate) fn escape_formats(line: &[u8]) -> Vec<u8> {
     line.iter().flat_map(|byte| if matches!(byte, b'#' | b'%') { vec![*byte; 2] } else { vec![*byte] }).collect()
 }

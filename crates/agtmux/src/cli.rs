@@ -161,12 +161,12 @@ pub(crate) enum CliCommand {
     Welcome,
 }
 
-/// The definition of all commands.
+/// All commands, as clap needs them, with `--jq` added.
 fn definition() -> clap::Command {
     jq::add_option(Cli::command())
 }
 
-/// A command line and the filter of `--jq`.
+/// A parsed command line, and the filter given with `--jq`.
 type ParsedCli = Result<(Cli, Option<JqFilter>), clap::Error>;
 
 /// Parses a command line.

@@ -27,7 +27,7 @@ pub(crate) enum CliExit {
 }
 
 /// The result of a command or of one of its steps. Every exit code except 0 is an error, with or without a message. If
-/// the reader has closed stdout, the result is an error too, with exit code 0.
+/// the reader has closed stdout, this is an error too, but its exit code is 0.
 pub(crate) type CliResult<T = ()> = Result<T, CliError>;
 
 impl CliExit {

@@ -12,7 +12,7 @@ use jaq_json::{Val, read};
 
 use crate::error::{CliError, CliResult};
 
-/// The id of the option.
+/// The id of the `--jq` option in clap.
 pub(crate) const OPTION: &str = "jq";
 const JSON: &str = "json";
 
@@ -35,7 +35,7 @@ impl fmt::Debug for JqFilter {
 }
 
 impl JqFilter {
-    /// Parses a filter. The error tells what is wrong, and where.
+    /// Parses a filter. The error says what is wrong with the filter, and where.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let arena = Arena::default();
         let definitions = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
@@ -47,7 +47,8 @@ impl JqFilter {
         Ok(Self(Arc::new(compiled)))
     }
 
-    /// Applies the filter to each of the JSON documents, and passes each output to `print` as soon as it is known.
+    /// Applies the filter to each of the JSON documents, and passes each output to `print` as soon as the filter has
+    /// produced it.
     pub(crate) fn apply(&self, documents: &str, mut print: impl FnMut(JqOutput) -> CliResult) -> CliResult {
         for document in read::parse_many(documents.as_bytes()) {
             let document = document.map_err(|error| CliError::io("read JSON", error))?;
@@ -100,7 +101,7 @@ pub(crate) fn from_matches(matches: &ArgMatches) -> Option<JqFilter> {
     }
 }
 
-/// Describes the first error. There is at least one.
+/// Describes the first of these errors.
 fn first<C, E>(errors: Vec<(File<C, ()>, E)>, describe: impl FnOnce(E) -> String) -> String {
     errors.into_iter().next().map_or_else(|| "invalid filter".to_owned(), |(_, error)| describe(error))
 }

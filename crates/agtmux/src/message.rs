@@ -29,7 +29,7 @@ impl CliMessage {
         self
     }
 
-    /// The first line only, for output with room for one line.
+    /// The first line of the message, for output that has room for one line only.
     pub(crate) fn headline(&self) -> String {
         sanitize::for_terminal(self.what.lines().next().unwrap_or_default())
     }
@@ -56,7 +56,7 @@ pub(crate) fn print_usage_error(error: &clap::Error, arguments: &[OsString]) -> 
     u8::try_from(error.exit_code()).unwrap_or(2).into()
 }
 
-/// The message that the daemon has another version but the same API.
+/// The message for a daemon whose version differs from this program's, but whose API is the same.
 pub(crate) fn other_version(daemon: &str) -> CliMessage {
     let own = agtmux_api::VERSION;
     CliMessage::new(format!("the daemon is version {daemon}; this is agtmux {own}; run `agtmux daemon restart`"))

@@ -14,7 +14,7 @@ use crate::jq::{JqFilter, JqOutput};
 /// The filter of `--jq`. It applies to everything that this process prints as JSON.
 static FILTER: OnceLock<JqFilter> = OnceLock::new();
 
-/// Filters all JSON output from now on.
+/// Sets the filter for all JSON that this process prints from now on.
 pub(crate) fn set_filter(filter: Option<JqFilter>) {
     if let Some(filter) = filter {
         // `set` fails only at a second call, and the command line is parsed only once.
@@ -79,7 +79,7 @@ pub(crate) fn json_document(document: &str) -> CliResult {
 }
 
 /// Prints the outputs of a filter, one per line: a text without quotes, every other value as JSON. On a terminal, texts
-/// are sanitized. The outputs before an error are printed, too.
+/// are sanitized. If the filter fails, the outputs before the error are still printed.
 fn filtered(filter: &JqFilter, documents: &str) -> CliResult {
     let is_terminal = std::io::stdout().is_terminal();
     let mut out = buffered_stdout();
@@ -126,7 +126,7 @@ pub(crate) fn parsed_answer<T: DeserializeOwned>(
     Ok(parsed)
 }
 
-/// Rust's stdout flushes at every line, which is slow for an output of a megabyte.
+/// Returns stdout with a large buffer. Rust's own stdout flushes at every line, which is slow for a megabyte of output.
 fn buffered_stdout() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(64 * 1024, std::io::stdout().lock())
 }

@@ -1,4 +1,4 @@
-//! The other names that this executable is installed under. Each name stands for one command.
+//! Other names under which this executable can be installed. Each name stands for one command of agtmux.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -2,17 +2,17 @@
 
 use std::io::IsTerminal;
 
-/// The size of a terminal that does not report one.
+/// The columns and lines to assume for a terminal that does not report its size.
 const DEFAULT_SIZE: (usize, usize) = (80, 24);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StdoutTerminal {
     pub(crate) is_tty: bool,
-    /// `None` if lines may have any length.
+    /// The width of the terminal in columns. `None` if lines may have any length.
     pub(crate) width: Option<usize>,
     pub(crate) height: usize,
     pub(crate) colour: bool,
-    /// The terminal understands no control sequences (`TERM=dumb`).
+    /// Whether the terminal understands no control sequences (`TERM=dumb`).
     pub(crate) is_dumb: bool,
 }
 
@@ -27,7 +27,7 @@ impl StdoutTerminal {
         Self::decide(is_tty, size, |name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
 
-    /// Whether lines on the terminal can be replaced.
+    /// Whether agtmux can overwrite lines that it has already printed on the terminal.
     pub(crate) fn can_redraw(&self) -> bool {
         self.is_tty && !self.is_dumb
     }

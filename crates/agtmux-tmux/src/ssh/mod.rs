@@ -9,30 +9,30 @@ use std::process::Stdio;
 
 pub use process_group::ProcessGroup;
 
-/// The timeout of the connection setup.
+/// The time limit for setting up an ssh connection.
 const CONNECT_TIMEOUT_SECONDS: u32 = 3;
-/// Seconds between two ssh keepalives. A host that misses two of them counts as gone.
+/// Seconds between two ssh keepalives. If a host does not respond to two of them, ssh closes the connection.
 const KEEPALIVE_SECONDS: u32 = 3;
 
 /// The maximum path length of a control socket. It is shorter than the limit of the system, because ssh appends a
 /// suffix while it creates the socket.
 const MAX_CONTROL_PATH_BYTES: usize = 85;
 
-/// One ssh destination.
+/// Builds ssh commands for one destination.
 #[derive(Debug, Clone)]
 pub struct SshClient {
     program: PathBuf,
     destination: String,
-    /// The control socket that connections share.
+    /// The path of ssh's control socket, through which several calls share one connection.
     control: PathBuf,
 }
 
-/// Whether a call shares a connection.
+/// Whether an ssh call shares its connection with other calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionSharing {
-    /// Uses the existing connection, or creates it.
+    /// Uses the shared connection. Opens it if there is none.
     Shared,
-    /// Opens its own connection.
+    /// Opens a connection for this call alone.
     Dedicated,
 }
 
@@ -90,14 +90,14 @@ impl SshClient {
         args
     }
 
-    /// Removes the control socket. The next call then creates a new connection and does not wait for a stale one.
+    /// Removes the control socket. The next call then opens a new connection and does not wait for a stale one.
     pub fn remove_control_socket(&self) {
         let _ = std::fs::remove_file(&self.control);
     }
 }
 
 /// The control path, quoted for ssh. `None` if the path is too long, or contains a character that ssh could interpret.
-/// The connection is then not shared.
+/// In this case ssh does not share the connection.
 fn control_path(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     let plain = text.len() <= MAX_CONTROL_PATH_BYTES && !text.chars().any(|c| c.is_control() || "\"'\\${}".contains(c));

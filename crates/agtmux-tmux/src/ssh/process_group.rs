@@ -1,4 +1,4 @@
-//! A child process and all processes that it started.
+//! A child process together with the other processes of its process group.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 use crate::command::{Framing, TmuxCommand};
 
-/// The cursor position of a pane and its screen.
+/// The screen of a pane, and the position of the cursor on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CursorScreen {
     pub pane: u32,

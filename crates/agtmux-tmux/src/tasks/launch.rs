@@ -11,14 +11,15 @@ use crate::tap::{escape_formats, exec_line};
 /// started in time, this program ends, and the window or pane closes.
 pub(crate) const PLACEHOLDER_PROGRAM: [&str; 2] = ["sleep", "30"];
 
-/// The hook that counts bells. Users are unlikely to choose so high an index. The daemon's own hooks use 4242.
+/// The tmux hook that counts bells. The user's own hooks are unlikely to have so high an index. The daemon's other
+/// hooks have the index 4242.
 const BELL_HOOK: &str = "alert-bell[4243]";
 
-/// The maximum size of a text in a window option. It applies to the command and to the directory of a task, each in
-/// quoted form. tmux accepts at most 16 KiB per call.
+/// The maximum size of a text that agtmux stores in a window option. The limit applies to the quoted command of a task,
+/// and to its quoted directory. tmux accepts at most 16 KiB per call.
 const MAX_SHOWN_BYTES: usize = 4 << 10;
 
-/// The last character of a text that was cut.
+/// The character that agtmux appends to a text that it has cut.
 pub const TRUNCATION_MARK: char = '…';
 
 /// A task to start, and its window.
@@ -74,8 +75,8 @@ pub(super) fn new_window(framing: &Framing, session: &str, task: &str) -> Vec<Tm
     vec![PLACEHOLDER_PROGRAM.iter().fold(new, TmuxCommand::arg), mark_without_run(&last)]
 }
 
-/// Marks a window that has no run yet. The daemon then does not list the window as a task, even if the run never
-/// starts.
+/// Marks a window in which agtmux has not started a task yet. The daemon does not list such a window as a task, even if
+/// the task never starts.
 fn mark_without_run(window: &str) -> TmuxCommand {
     TmuxCommand::new("set-option").arg("-w").arg("-t").arg(window).arg(RUN).arg(NO_RUN_YET)
 }
@@ -85,7 +86,8 @@ pub(super) fn parse_new_window(framing: &Framing, answer: &[u8]) -> Option<u32> 
     parse_id(b'@', records.first()?.first()?)
 }
 
-/// A format that is true if the server is this generation and its clock is before `until`.
+/// A tmux format that is true if the server has this pid and start time, and if it is not yet `until` by the server's
+/// clock.
 pub(crate) fn server_matches_before(pid: u32, start: i64, until: u64) -> String {
     and(server_matches(pid, start), is_before(until))
 }
@@ -127,7 +129,7 @@ fn mark_task_pane(pane: &str, run: &str) -> TmuxCommand {
     TmuxCommand::new("set-option").literal("-p").literal("-t").literal(pane).literal(TASK_PANE).literal(run)
 }
 
-/// If the quoted text is longer than `MAX_SHOWN_BYTES`, cuts the text and marks the cut.
+/// If the quoted text is longer than `MAX_SHOWN_BYTES`, cuts the text and appends `TRUNCATION_MARK`.
 fn truncate_shown(text: &str) -> String {
     let mut size = 0;
     let is_too_much = |c: char| {
@@ -148,8 +150,8 @@ fn set_owner_process(session: u32, owner: &str) -> TmuxCommand {
     TmuxCommand::new("set-option").literal("-t").literal(format!("${session}:")).literal(OWNER_PID).literal(owner)
 }
 
-/// A hook that counts bells in a window option. agtmux uses this count for panes whose output it does not get through
-/// its own pipe.
+/// A tmux hook that counts bells and stores the count in a window option. agtmux uses this count for panes whose output
+/// it does not read through a pipe.
 fn bell_hook(session: u32) -> TmuxCommand {
     let count = format!("set-option -wF {BELLS} '#{{e|+:0#{{{BELLS}}},1}}'");
     TmuxCommand::new("set-hook").literal("-t").literal(format!("${session}:")).literal(BELL_HOOK).literal(count)
@@ -163,8 +165,8 @@ fn respawn_command(pane: &str, launch: &TaskLaunch<'_>) -> TmuxCommand {
     launch.program.iter().fold(respawn, TmuxCommand::literal)
 }
 
-/// With `-I`, tmux notices the end of the reader at once. `-I` also types the output of the reader into the pane, but
-/// this output is discarded.
+/// Sends the pane's output to the reader. With `-I`, tmux notices at once that the reader has ended. `-I` would also
+/// type the reader's output into the pane, so this output is discarded.
 pub(crate) fn pipe_command(pane: &str, reader: &[OsString]) -> TmuxCommand {
     let line = OsString::from_vec(escape_formats(&exec_line(reader)));
     TmuxCommand::new("pipe-pane").literal("-IO").literal("-t").literal(pane).literal(line)

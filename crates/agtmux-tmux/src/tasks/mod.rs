@@ -1,7 +1,7 @@
 //! Task sessions and the windows in which tasks run.
 //!
-//! A session is found by its exact name (`=name`). All changes use ids of one server generation, and the server checks
-//! the generation in the same step.
+//! agtmux finds a session by its exact name (`=name`). A change names its target by an id, which is valid in one server
+//! generation only. tmux checks the generation in the same step as it makes the change.
 
 mod cursor;
 mod launch;
@@ -20,13 +20,14 @@ pub(crate) use launch::{DONE, PLACEHOLDER_PROGRAM, parse_launched, pipe_command,
 pub use launch::{LaunchedPane, TRUNCATION_MARK, TaskLaunch};
 pub use read::{TaskPane, TmuxTaskSession};
 
-/// The owner of a session, stored in tmux options, because the name of a session does not prove its owner.
+/// The owner of a session. agtmux stores the owner in tmux options, because any user or program can create a session
+/// with the same name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskSessionOwner {
-    /// The user and the agtmux instance.
+    /// Identifies the user and the agtmux instance that own the session.
     pub owner_id: String,
     pub project: String,
-    /// The process that owns the session.
+    /// The pid and start time of the process that owns the session. Empty if agtmux does not know the process.
     pub process: String,
 }
 
@@ -34,7 +35,7 @@ pub(crate) const OWNER: &str = "@agtmux_owner";
 pub(crate) const PROJECT: &str = "@agtmux_project";
 pub(crate) const OWNER_PID: &str = "@agtmux_owner_pid";
 pub(crate) const RUN: &str = "@agtmux_run";
-/// The value of the run option before a run starts.
+/// The value of the option `RUN` while agtmux has not started a task in the window.
 pub(crate) const NO_RUN_YET: &str = ".";
 /// A pane option that marks the pane in which a task was started. Other panes of the same window do not have it.
 pub(crate) const TASK_PANE: &str = "@agtmux_task_pane";
@@ -73,13 +74,13 @@ impl TmuxServer {
         Ok(self.read_task_sessions(Some(name)).await?.into_iter().find(|session| session.name == name))
     }
 
-    /// Makes tmux check whether its children have exited, because tmux can miss the exit of a child. Runs a command
-    /// that ends at once: its exit makes tmux check all children.
+    /// Makes tmux check whether the programs in its panes have exited, because tmux can miss an exit. Runs a command
+    /// that ends at once: whenever a child exits, tmux checks all its children.
     pub async fn reap_children(&self) -> Result<(), TmuxError> {
         self.run(&[TmuxCommand::new("run-shell").arg("true")]).await.map(drop)
     }
 
-    /// Every session that an agtmux instance created.
+    /// Every session that has an agtmux instance as its recorded owner.
     pub async fn task_sessions(&self) -> Result<Vec<TmuxTaskSession>, TmuxError> {
         let mut sessions = self.read_task_sessions(None).await?;
         sessions.retain(|session| !session.owner.owner_id.is_empty());
@@ -94,8 +95,8 @@ impl TmuxServer {
         }
     }
 
-    /// Creates the session. Its first window runs a placeholder until a task is launched. Starts the server if there is
-    /// none.
+    /// Creates the session. Its first window runs a placeholder program until a task is launched there. Starts the
+    /// server if there is none.
     pub async fn create_task_session(
         &self,
         session: &str,
@@ -116,8 +117,8 @@ impl TmuxServer {
         self.run(&[self.if_same_server(server, &set)]).await.map(drop)
     }
 
-    /// Adds a window at the end of the session. The window runs a placeholder until a task is launched. Window names
-    /// need not be unique.
+    /// Adds a window at the end of the session. The window runs a placeholder program until a task is launched there.
+    /// Window names need not be unique.
     pub async fn create_task_window(&self, session: &str, task: &str) -> Result<u32, TmuxError> {
         let framing = Framing::fresh();
         let answer = self.run(&launch::new_window(&framing, session, task)).await?;
@@ -134,14 +135,14 @@ impl TmuxServer {
         launch::parse_launched(&framing, &answer).ok_or(LaunchError::Gone)
     }
 
-    /// The cursors and screens of some panes. The call fails if one of the panes is gone.
+    /// The screens of these panes, with the positions of their cursors. The call fails if one of the panes is gone.
     pub async fn cursor_screens(&self, panes: &[u32]) -> Result<Vec<CursorScreen>, TmuxError> {
         let framing = Framing::fresh();
         let answer = self.run(&cursor::capture_commands(&framing, panes)).await?;
         Ok(cursor::parse_screens(&framing, &answer))
     }
 
-    /// Sets `remain-on-exit` on windows, if this server generation still runs.
+    /// Sets `remain-on-exit` for these windows, if this server generation still runs.
     pub async fn set_remain_on_exit(&self, server: (u32, i64), windows: &[u32]) -> Result<(), TmuxError> {
         let keep = |window: &u32| {
             let set = TmuxCommand::new("set-option").arg("-w").arg("-t").arg(format!("@{window}"));
@@ -150,7 +151,7 @@ impl TmuxServer {
         self.run(&windows.iter().map(keep).collect::<Vec<_>>()).await.map(drop)
     }
 
-    /// Kills windows, if this server generation still runs. Windows that are gone are ignored.
+    /// Kills these windows, if this server generation still runs. Windows that are gone are ignored.
     pub async fn kill_windows(&self, server: (u32, i64), windows: &[u32]) -> Result<(), TmuxError> {
         for window in windows {
             self.kill(server, "kill-window", &format!("@{window}")).await?;

@@ -9,7 +9,7 @@ pub struct TmuxTaskSession {
     pub session: u32,
     pub name: String,
     pub owner: TaskSessionOwner,
-    /// A client is attached.
+    /// Whether a client is attached.
     pub attached: bool,
     /// The panes in tmux's order: by window index, then by pane index.
     pub panes: Vec<TaskPane>,
@@ -26,15 +26,16 @@ pub struct TaskPane {
     pub dead_status: Option<i32>,
     pub dead_signal: Option<i32>,
     pub bell: bool,
-    /// The number of bells that the tmux hook has counted. The hook counts several bells in one write as one.
+    /// The number of bells that the tmux hook has counted. If a program writes several bells at once, the hook counts
+    /// one bell.
     pub bells: u64,
-    /// The run id, if agtmux started the program.
+    /// The id of the last task run that agtmux started in the pane's window.
     pub run: Option<String>,
-    /// The window was created for a run that has not started.
+    /// agtmux created the window for a task and has not started the task yet.
     pub awaits_run: bool,
-    /// A task was started in this pane. Other panes of the window belong to the user.
+    /// agtmux started a task in this pane. Other panes of the window belong to the user.
     pub is_task_pane: bool,
-    /// The pane stays after its program has ended.
+    /// tmux keeps the pane after its program has ended.
     pub remain_on_exit: bool,
     pub task_command: Option<String>,
     pub task_cwd: Option<String>,
@@ -82,7 +83,7 @@ pub(super) fn list_command(framing: &Framing, session: Option<&str>) -> TmuxComm
     command.arg("-F").arg(framing.variables(PANE, &FIELDS.join(" ")))
 }
 
-/// Parses the sessions in the output of tmux. A window that several sessions share is listed in each of them.
+/// Parses the sessions in the output of tmux. A window that several sessions share appears in each of these sessions.
 pub(super) fn parse_sessions(framing: &Framing, answer: &[u8]) -> Vec<TmuxTaskSession> {
     let mut sessions: Vec<TmuxTaskSession> = Vec::new();
     for (empty, pane) in framing.records(PANE, answer).iter().filter_map(|fields| parse_row(fields)) {

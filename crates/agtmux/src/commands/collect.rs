@@ -1,5 +1,5 @@
-//! `agtmux collect`: a hub runs it on this host over ssh. It forwards evidence from the daemon to the hub, and requests
-//! from the hub to the daemon.
+//! `agtmux collect`: forwards evidence from this host's daemon to a hub, and requests from the hub to the daemon. The
+//! hub runs this command over ssh.
 
 use std::io::{self, BufRead, Read, Write};
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::error::{CliError, CliExit, CliResult};
 
-/// How many lines each queue holds. While the queue of lines for the hub is full, no more evidence is read from the
-/// daemon.
+/// The capacity of each of the two queues: lines from the hub, and lines for the hub. While the queue of lines for the
+/// hub is full, `collect` reads no more evidence from the daemon.
 const MAX_QUEUED_LINES: usize = 16;
-/// How many requests run at the same time.
+/// The maximum number of the hub's requests that run at the same time.
 const MAX_CONCURRENT: usize = 16;
 
 pub(crate) async fn run() -> CliResult {
@@ -118,8 +118,8 @@ fn unexpected(why: impl ToString) -> CliError {
         .hint("agtmux target doctor NAME   (on the machine that watches this host)")
 }
 
-/// The id of a request that this version cannot parse, because the hub is newer. The request is refused, because a
-/// field that this version does not know may be a guard.
+/// The id of a request that this version cannot parse, because the hub is newer. `collect` refuses the request, because
+/// an unknown field may be a guard.
 #[derive(Deserialize)]
 struct UnsupportedRequest {
     id: u64,

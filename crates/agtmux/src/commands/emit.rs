@@ -71,7 +71,8 @@ pub(crate) async fn run(args: Box<EmitArgs>) -> CliResult {
     output::answer(&answer, json, |receipt| vec![receipt_line(receipt)])
 }
 
-/// Warns that the event changes no state if its type is neither the name of a state nor known to a rule of any agent.
+/// Prints a warning if the event type is neither the name of a state nor used in a rule of any agent. Such an event
+/// changes no state.
 fn warn_if_unknown(event_type: &str) {
     // Without a readable registry, it is not known which types have a rule.
     if agent_registry::load().is_ok_and(|registry| !registry.knows_event_type(event_type)) {

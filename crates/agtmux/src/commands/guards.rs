@@ -42,7 +42,8 @@ pub(crate) struct GuardArgs {
 }
 
 impl GuardArgs {
-    /// The guards for one agent. On a terminal, asks which agent is meant if the reference is missing or ambiguous.
+    /// The guards with a reference to one agent. If the user's reference is missing or ambiguous, asks on the terminal
+    /// which agent the user means.
     pub(crate) async fn resolved(&self, daemon: &DaemonClient) -> CliResult<ActionGuards> {
         let reference = pick::resolve_reference(daemon, self.reference.as_deref()).await?;
         Ok(ActionGuards { r#ref: reference, ..self.conditions() })

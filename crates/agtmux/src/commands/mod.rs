@@ -1,4 +1,4 @@
-//! The commands. Each has its own file.
+//! The commands of `agtmux`, one per module.
 
 pub(crate) mod adapters;
 pub(crate) mod attach;

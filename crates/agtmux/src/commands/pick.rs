@@ -1,4 +1,4 @@
-//! Resolves an agent reference. If it is missing or ambiguous, asks the user on a terminal.
+//! Resolves an agent reference. If the reference is missing or ambiguous, asks the user on the terminal.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -46,8 +46,8 @@ async fn check_reference(daemon: &DaemonClient, given: &str) -> CliResult {
     Ok(())
 }
 
-/// Whether the prompt may offer agents to choose from. If a pane or window such as %12, @3 or work:1.2 is not found,
-/// the prompt offers no other pane.
+/// Whether agtmux may ask the user to choose an agent after this error. If the user named a pane or window, such as
+/// %12, @3 or work:1.2, and it does not exist, agtmux offers no other pane.
 fn can_choose(given: &str, error: &CliError) -> bool {
     match error.code() {
         Some(ErrorCode::RefAmbiguous) => true,
@@ -87,7 +87,7 @@ async fn choose(daemon: &DaemonClient, given: &str, error: CliError) -> CliResul
     }
 }
 
-/// A label and the runtime id of each agent. Lists an agent once, even if several sessions show its pane.
+/// A label and the runtime id of each agent. Contains each agent once, even if several sessions contain its pane.
 fn choices(items: &[PaneItem]) -> Vec<(String, String)> {
     let mut seen = BTreeSet::new();
     let choice = |item: &PaneItem| {

@@ -81,8 +81,8 @@ pub(crate) async fn run(args: Box<RespondArgs>) -> CliResult {
     }
 }
 
-/// Shows the dialog and asks for the answer. Adds the dialog's fingerprint to the guards. The snapshot is not used as a
-/// guard, because it expires while the user reads a long plan.
+/// Shows the dialog and asks for the answer. Adds the dialog's fingerprint to the guards. Does not use the snapshot as
+/// a guard, because the snapshot may expire while the user reads a long plan.
 async fn ask_user(daemon: &DaemonClient, guards: &mut ActionGuards, json: bool) -> CliResult<DialogAnswer> {
     let snapshot = snapshot(daemon, guards).await?;
     let pane = &snapshot.pane_id;

@@ -100,7 +100,8 @@ pub(crate) async fn run(args: Box<SendArgs>) -> CliResult {
     }
 }
 
-/// Waits for the turn that the text begins, and prints the results of the send and of the wait.
+/// After the text was sent, waits until the agent has handled it or reached a state given with --for. Prints the
+/// results of the send and of the wait.
 async fn wait_for_turn(args: &SendArgs, answer: &[u8]) -> CliResult {
     let sent: ActionOutcome<SendReport> = parse(answer)?;
     if !args.json {

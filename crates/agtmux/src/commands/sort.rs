@@ -25,7 +25,8 @@ pub(crate) fn orders() -> impl TypedValueParser<Value = PaneSort> {
 }
 
 impl PaneSort {
-    /// Sorts the panes. Panes that are equal in this order are sorted by attention.
+    /// Sorts the panes. Where this order does not decide between two panes, the pane that needs attention more urgently
+    /// comes first.
     pub(crate) fn sort<T: Borrow<PaneItem>>(self, panes: &mut [T]) {
         panes.sort_by(|a, b| a.borrow().attention_order().cmp(&b.borrow().attention_order()));
         match self {

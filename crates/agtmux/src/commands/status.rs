@@ -11,7 +11,7 @@ use crate::error::CliResult;
 use crate::terminal::StdoutTerminal;
 use crate::{output, render};
 
-/// The response of `/v1/panes` without its items.
+/// The parts of the response of `/v1/panes` that `status` needs: all except the panes.
 #[derive(Debug, Serialize, Deserialize)]
 struct StatusSummary {
     schema_version: u32,

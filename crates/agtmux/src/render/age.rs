@@ -7,12 +7,12 @@ pub(crate) fn age(since: Timestamp, now: Timestamp) -> String {
     in_one_unit(now.as_second().saturating_sub(since.as_second()).max(0))
 }
 
-/// A time as a person reads it, in the time zone of the person.
+/// A date and time in this time zone, without the zone.
 pub(crate) fn local_time(at: Timestamp, zone: &TimeZone) -> String {
     at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// A duration in one unit.
+/// A duration in one unit, such as `250ms` or `3s`.
 pub(crate) fn short_duration(milliseconds: i64) -> String {
     if (0..1000).contains(&milliseconds) {
         format!("{milliseconds}ms")

@@ -5,17 +5,17 @@ use unicode_width::UnicodeWidthStr;
 
 use super::colour::Colour;
 
-/// The maximum width of a cell. It also applies if the width of a line is not limited, because a title can be a
-/// megabyte long.
+/// The maximum width of a cell. It applies even if lines may have any length, because a title can be a megabyte long.
 const MAX_WIDTH: usize = 120;
-/// Limits combining characters, which have no width.
+/// With `MAX_WIDTH`, limits the number of characters in a cell. The width alone would not limit combining characters,
+/// which have no width.
 const MAX_CHARS_PER_COLUMN: usize = 4;
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct TableCell {
     text: String,
-    /// Printed after the text. In a narrow cell, the text is shortened first. The tail is shortened only if the tail
-    /// alone does not fit.
+    /// A text printed after `text`. In a narrow cell, `text` is shortened first. `tail` is shortened only if it does
+    /// not fit even without `text`.
     tail: String,
     colour: Option<Colour>,
 }
@@ -50,7 +50,7 @@ impl TableCell {
         self.text.width() + self.tail.width()
     }
 
-    /// The text padded or shortened to the width.
+    /// The cell's text and tail, padded or shortened to the width.
     pub(crate) fn draw(&self, width: usize, colour: bool) -> String {
         let text = match width.checked_sub(self.tail.width()) {
             // If almost no text fits, show only the tail.

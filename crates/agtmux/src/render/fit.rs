@@ -5,11 +5,11 @@ pub(super) const GAP: usize = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ColumnWidth {
-    /// The width of the widest cell.
+    /// The width of the column's widest cell.
     pub(super) natural: usize,
-    /// The smallest useful width.
+    /// The smallest useful width of the column.
     pub(super) min: usize,
-    /// May be hidden if there is no room.
+    /// Whether the column may be hidden if there is no room.
     pub(super) optional: bool,
 }
 

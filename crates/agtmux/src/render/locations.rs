@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use agtmux_core::ids::TargetName;
 
-/// How a table shows the location of a pane. The server name is shown only if there are several servers or a remote
-/// server.
+/// How a table shows the location of a pane. The location includes the server name only if the table covers several
+/// servers or a remote server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LocationFormat {
     name_servers: bool,

@@ -1,4 +1,4 @@
-//! Renders items as text. No IO and no decisions.
+//! Renders items as text. This module neither prints nor asks the daemon.
 
 mod adapters;
 pub(crate) mod age;

@@ -3,8 +3,8 @@ use agtmux_core::fleet::OutageCode;
 
 use crate::message::CliMessage;
 
-/// The messages for the targets that could not be read. If a whole host is unreachable, its servers get no messages of
-/// their own.
+/// The messages for targets and servers that the daemon could not read. If a host is unreachable, there is one message
+/// for the host and none for its servers.
 pub(crate) fn target_errors(errors: &[TargetError]) -> impl Iterator<Item = CliMessage> {
     let is_down = |target: &str| {
         let mut of_target = errors.iter().filter(|error| error.target == target);
@@ -16,7 +16,7 @@ pub(crate) fn target_errors(errors: &[TargetError]) -> impl Iterator<Item = CliM
     errors.iter().filter(move |error| !is_repeated(error)).map(target_error)
 }
 
-/// The message for a target that could not be read.
+/// The message for a target, or for one of its servers, that the daemon could not read.
 fn target_error(error: &TargetError) -> CliMessage {
     let location = match &error.server {
         Some(server) => format!("{}@{server}", error.target),

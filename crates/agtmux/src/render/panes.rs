@@ -10,7 +10,7 @@ use super::colour::Colour;
 use super::locations::LocationFormat;
 use super::table::{TableColumn, TextTable};
 
-/// How many words of a dialog the table may show.
+/// How many words of a dialog's question or subject the table may show.
 const MAX_ASKS_WORDS: usize = 40;
 
 /// The table of panes, in the given order.
@@ -44,7 +44,7 @@ fn draw(items: &[impl Borrow<PaneItem>], now: Timestamp, home: Option<&str>) -> 
     TextTable::new(columns)
 }
 
-/// The type and the name of the agent. Both can be used as a reference.
+/// The type and the name of the agent. Commands accept each of them as a reference to the agent.
 fn agent(item: &PaneItem) -> Option<String> {
     let kind = item.agent_type.as_ref()?;
     Some(item.name.as_ref().map_or_else(|| kind.to_string(), |name| format!("{kind} {name}")))

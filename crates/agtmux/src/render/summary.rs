@@ -7,7 +7,7 @@ pub(super) fn total(tally: &StateTally) -> u32 {
     tally.0.values().sum()
 }
 
-/// `2 waiting · 1 running`: the non-zero counts, the most urgent first. Empty if all are zero.
+/// The counts that are not zero, the most urgent first: `2 waiting · 1 running`. Empty if all counts are zero.
 pub(crate) fn counts(tally: &StateTally, colour: bool) -> String {
     let waiting = tally.of(State::WaitingApproval) + tally.of(State::WaitingInput);
     let parts = [
@@ -26,7 +26,7 @@ pub(crate) fn counts(tally: &StateTally, colour: bool) -> String {
     present.map(part).collect::<Vec<_>>().join(" · ")
 }
 
-/// The number of agents and their states.
+/// A line with the number of agents and their states.
 pub(crate) fn summary_line(summary: &ListSummary, colour: bool) -> String {
     match total(&summary.by_state) {
         0 => "no agents".to_owned(),

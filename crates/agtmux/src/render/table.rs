@@ -12,7 +12,7 @@ pub(super) struct TableColumn {
 }
 
 impl TableColumn {
-    /// A column with one cell per item. It is never hidden.
+    /// A column with one cell per item. The column is never hidden.
     pub(super) fn required<T>(title: &'static str, least: usize, items: &[T], cell: impl Fn(&T) -> TableCell) -> Self {
         Self { title, min_width: least, optional: false, cells: items.iter().map(cell).collect() }
     }
@@ -28,7 +28,7 @@ impl TableColumn {
     }
 }
 
-/// A header and rows. The column widths are computed when the table is drawn.
+/// A table with a header and rows. The column widths are computed when the table is drawn.
 #[derive(Debug)]
 pub(crate) struct TextTable {
     columns: Vec<TableColumn>,

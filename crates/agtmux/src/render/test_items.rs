@@ -72,7 +72,7 @@ pub(crate) fn drawn(table: &TextTable, width: usize) -> String {
     draw(table, Some(width))
 }
 
-/// The table as printed to a pipe.
+/// The table as agtmux prints it to a pipe, with no limit on the width.
 pub(crate) fn wide(table: &TextTable) -> String {
     draw(table, None)
 }

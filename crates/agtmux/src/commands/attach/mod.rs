@@ -99,8 +99,8 @@ struct LocalAttach<'a> {
     server: TmuxServer,
     guard: PaneGuard,
     plan: &'a AttachPlan,
-    /// The reference that error messages suggest: the runtime id if it is known, otherwise the reference that the user
-    /// typed.
+    /// The reference that error messages suggest: the runtime id if the daemon reported one, otherwise the reference
+    /// that the user typed.
     reference: String,
 }
 
@@ -119,7 +119,7 @@ impl LocalAttach<'_> {
         sanitize::for_terminal(&words.join(" "))
     }
 
-    /// Checks the pane first, because this check has a better error message than tmux. Then replaces this process by
+    /// Checks the pane first, because agtmux's error message is better than that of tmux. Then replaces this process by
     /// tmux, which checks the pane again.
     async fn attach(&self) -> CliResult {
         self.server.check_pane(self.guard).await.map_err(attach_error)?;
@@ -141,8 +141,8 @@ impl LocalAttach<'_> {
             .hint(format!("agtmux attach {}   (in another terminal)", self.reference)))
     }
 
-    /// The client's current session, if it contains the pane. The client then stays in this session instead of
-    /// switching to another session of the same group.
+    /// The session that the user's tmux client shows now, if that session contains the pane. The client can then stay
+    /// in this session and need not switch to another session of the same group.
     fn current_session(&self) -> Option<String> {
         let mut ask = Command::new(&self.program);
         ask.arg("-S").arg(&self.socket).args(["display-message", "-p", "#{client_session}"]);

@@ -59,7 +59,8 @@ fn shell_command(command: &Command) -> String {
     sanitize::for_terminal(&String::from_utf8_lossy(&words.join(&b' ')))
 }
 
-/// Opens a new window, because a tmux nested in the same window is hard to leave.
+/// Runs the command in a new tmux window. If the remote tmux ran in the user's current window, the user could hardly
+/// leave it.
 fn open_window(command: &Command, target: &str, reference: &str) -> CliResult {
     let mut tmux = Command::new("tmux");
     tmux.args(["new-window", "-n", target, "--"]).arg(command.get_program()).args(command.get_args());

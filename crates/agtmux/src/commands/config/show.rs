@@ -27,8 +27,8 @@ fn as_toml(text: String, path: &Path) -> CliResult<String> {
     Ok(Config::parse_table(&text, path)?.to_string())
 }
 
-/// The default settings with their comments. A value that the user has changed replaces its default, and a comment
-/// names the default.
+/// The default settings with their comments. Where the user has set another value, shows this value, with the default
+/// in a comment.
 fn overlay(text: &str, path: &Path) -> Result<String, TomlError> {
     let users: DocumentMut = text.parse()?;
     let mut shown: DocumentMut = DEFAULTS.parse()?;
@@ -44,7 +44,7 @@ fn overlay(text: &str, path: &Path) -> Result<String, TomlError> {
     Ok(shown.to_string())
 }
 
-/// Copies the user's values that differ from their defaults. Returns whether there are any.
+/// Copies the user's values that differ from their defaults. Returns whether it copied a value.
 fn put_values(from: &dyn TableLike, into: &mut Table) -> bool {
     let mut changed = false;
     for (key, item) in from.iter() {

@@ -1,4 +1,5 @@
-//! Finds the process of the daemon. Asks the kernel and not the daemon, so that every version of the daemon is found.
+//! Finds the process of the daemon. Asks the kernel instead of the daemon, so that agtmux finds a daemon of any
+//! version.
 
 use std::path::Path;
 
@@ -19,7 +20,8 @@ pub(super) async fn find(daemon: &DaemonClient) -> CliResult<Option<Pid>> {
     }
 }
 
-/// The daemon holds a lock beside its database and one beside its socket. One of the two files may have been removed.
+/// The process that holds a lock file of the daemon. The daemon locks one file beside its database and one beside its
+/// socket. This function checks both, because one of them may have been deleted.
 fn holder_of_lock(daemon: &DaemonClient) -> CliResult<Option<Pid>> {
     for path in daemon.paths.locks() {
         if let Some(pid) = holder_of(&path)? {

@@ -44,7 +44,7 @@ pub(super) async fn restart() -> CliResult {
     output::line(&format!("the daemon was {what}"))
 }
 
-/// Fails if a daemon cannot start with these settings.
+/// Fails if the current settings would prevent a new daemon from starting.
 fn check_settings(daemon: &DaemonClient) -> CliResult {
     let kept = "agtmux stopped nothing";
     Config::load(&daemon.paths.config).map_err(|error| CliError::from(error).because(kept))?;

@@ -71,8 +71,8 @@ fn tail(file: &mut File, lines: usize) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// The offset in `bytes` at which the last `lines` lines start. `None` if the first of these lines may start before
-/// `bytes`.
+/// The offset in `bytes` at which the last `lines` lines start. `None` if `bytes` may not contain the start of the
+/// first of these lines.
 fn start_of_last(bytes: &[u8], lines: usize) -> Option<usize> {
     if lines == 0 {
         return Some(bytes.len());
@@ -96,7 +96,7 @@ fn follow(path: &Path, mut file: File) -> CliResult {
     }
 }
 
-/// Returns the new file if the log was rotated. If the file was truncated, moves its position back to the start.
+/// Returns the new file if the log was rotated. If the file was truncated, moves the read position back to the start.
 fn replaced(path: &Path, file: &mut File) -> std::io::Result<Option<File>> {
     let current = file.metadata()?;
     if current.len() < file.stream_position()? {
@@ -108,7 +108,7 @@ fn replaced(path: &Path, file: &mut File) -> std::io::Result<Option<File>> {
     }
 }
 
-/// Sanitizes each line, because the log contains names and titles from other programs.
+/// Prints lines of the log. Sanitizes each line, because the log contains names and titles from other programs.
 fn print_log(bytes: &[u8]) -> CliResult {
     let mut safe = String::with_capacity(bytes.len());
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {

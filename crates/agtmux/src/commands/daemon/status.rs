@@ -61,7 +61,8 @@ fn describe(health: &DaemonHealth, socket: &str, now: Timestamp) -> Vec<String> 
     lines
 }
 
-/// The line for a component of the daemon. `None` for the two components that every report contains.
+/// The line of the output for a component of the daemon. `None` for two components that are always present: they get no
+/// line.
 fn component(name: &str, health: &ComponentHealth) -> Option<String> {
     let is_usual = matches!(name, "tmux_bridge" | "commander_availability");
     let state = if health.status == "ok" { "note" } else { "failed" };

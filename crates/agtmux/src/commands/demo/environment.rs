@@ -45,8 +45,8 @@ impl DemoEnvironment {
         Ok(environment)
     }
 
-    /// Writes the configuration of the demo. Only the tmux program comes from the user's configuration, so that the
-    /// demo does not use the user's sockets.
+    /// Writes the configuration of the demo. Takes only the tmux program from the user's configuration, because the
+    /// demo must not use the user's sockets.
     fn write_config(&self) -> std::io::Result<()> {
         let mut config = toml_edit::DocumentMut::new();
         config["tmux"] = toml_edit::table();
@@ -73,7 +73,7 @@ impl DemoEnvironment {
         }
     }
 
-    /// Runs tmux with these arguments.
+    /// Runs tmux on the demo's server.
     fn tmux(&self, add_arguments: impl FnOnce(&mut Command) -> &mut Command) -> CliResult {
         let mut command = Command::new(&self.tmux);
         add_arguments(command.args(["-L", &self.server, "-f", "/dev/null"])).stdin(Stdio::null());
@@ -102,7 +102,7 @@ impl DemoEnvironment {
         self.tmux(|tmux| tmux.args(["split-window", "-d", "-t", "=demo:", "--", "/bin/sh"]))
     }
 
-    /// Waits until the daemon has detected all states, so that the first table is complete.
+    /// Waits until the daemon has detected all states, so that the first table that the demo shows is complete.
     fn wait_for_states(&self) -> CliResult {
         let mut wanted: Vec<&str> = PANES.iter().map(|pane| pane.script.scenes[pane.first].state.as_str()).collect();
         wanted.sort_unstable();
@@ -132,7 +132,7 @@ impl DemoEnvironment {
 }
 
 impl Drop for DemoEnvironment {
-    /// Runs every step, even if one fails.
+    /// Runs every step of the cleanup, even if an earlier step fails.
     fn drop(&mut self) {
         let _ = self.agtmux(&["daemon", "stop"]).output();
         let _ = self.tmux(|tmux| tmux.arg("kill-server"));

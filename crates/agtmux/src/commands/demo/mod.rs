@@ -48,7 +48,7 @@ fn viewer_exit(status: std::io::Result<std::process::ExitStatus>) -> CliResult<C
     })
 }
 
-/// Sends SIGTERM, so that the viewer can restore the screen.
+/// Ends the viewer with SIGTERM, so that the viewer can restore the screen before it exits.
 async fn stop_viewer(viewer: &mut Child) {
     if let Some(pid) = viewer.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
         let _ = kill_process(pid, Signal::TERM);

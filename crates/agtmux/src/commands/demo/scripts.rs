@@ -10,24 +10,24 @@ use std::path::Path;
 use agtmux_core::state::State;
 use agtmux_tmux::quoted_for_shell;
 
-/// One step of a script: a screen in one state.
+/// One step of a script: a screen that shows the agent in one state.
 pub(super) struct DemoScene {
     pub(super) state: State,
     title: &'static str,
     screen: (&'static str, &'static str),
-    /// The hook event to send, for a state that the screen does not show.
+    /// The hook event that the script sends if the screen alone does not show the state.
     hook_event: Option<&'static str>,
     seconds: u32,
 }
 
 pub(super) struct DemoScript {
-    /// The program name.
+    /// The file name of the script: the program name of the agent that the script imitates.
     pub(super) name: &'static str,
     agent: &'static str,
     pub(super) scenes: &'static [DemoScene],
 }
 
-/// A pane and the first scene of its script.
+/// A pane, its script, and the index of the script's first scene.
 pub(super) struct DemoPane {
     pub(super) window: &'static str,
     pub(super) script: &'static DemoScript,
@@ -93,7 +93,7 @@ const CURSOR: DemoScript = DemoScript {
 
 pub(super) const SCRIPTS: [&DemoScript; 4] = [&CLAUDE, &CODEX, &GEMINI, &CURSOR];
 
-/// The panes show all seven states from the start.
+/// The panes of the demo. Together they show all seven states from the start.
 pub(super) const PANES: &[DemoPane] = &[
     DemoPane { window: "api", script: &CLAUDE, first: 0 },
     DemoPane { window: "api", script: &CODEX, first: 0 },

@@ -1,4 +1,4 @@
-//! `agtmux explain --screen`: judges a saved screen without the daemon.
+//! `agtmux explain --screen`: explains which state a saved screen shows, without the daemon.
 
 use std::path::Path;
 use std::sync::Arc;

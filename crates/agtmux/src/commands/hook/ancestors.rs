@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 const MAX_DEPTH: usize = 32;
 const INIT: u32 = 1;
 
-/// An ancestor with its start time in the daemon's unit. `start` is `None` if the system does not report it.
+/// An ancestor and its start time in clock ticks since boot, the unit that the daemon uses. `start` is `None` if the
+/// system does not report the start time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ancestor {
     pub(super) pid: u32,
@@ -17,7 +18,7 @@ pub(super) struct Ancestor {
 /// The parent of a process, and the start time of the process.
 type ParentRow = (u32, Option<u64>);
 
-/// The ancestors without init, the nearest first.
+/// The ancestors of this process except init, the nearest first.
 pub(super) fn of_this_process() -> Vec<Ancestor> {
     let first = parent_id();
     let chain = collect_ancestors(first, read_proc);
@@ -43,7 +44,7 @@ fn read_proc(pid: u32) -> Option<ParentRow> {
     Some((words.nth(1)?.parse().ok()?, words.nth(17)?.parse().ok()))
 }
 
-/// For systems without /proc: one call of ps for the whole table.
+/// Finds the ancestors on systems without /proc. Calls ps once for all processes.
 fn from_ps(first: u32) -> Vec<Ancestor> {
     let ps = Command::new("ps").args(["-A", "-o", "pid=,ppid="]).stdin(Stdio::null()).stderr(Stdio::null()).output();
     let table = ps.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();

@@ -82,8 +82,8 @@ fn read_is_accepted(stream: &mut UnixStream, deadline: Instant) -> io::Result<bo
     }
 }
 
-/// True if the daemon stored the event or rejected it permanently, false after a temporary error. `None` while the
-/// status line is incomplete.
+/// True if the daemon has stored the event or rejected it permanently. False after a temporary error of the daemon.
+/// `None` while the status line is incomplete.
 fn is_accepted(bytes: &[u8]) -> io::Result<Option<bool>> {
     const START: &[u8] = b"HTTP/1.";
     let known = bytes.len().min(START.len());

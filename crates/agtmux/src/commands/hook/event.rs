@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::ancestors;
 use crate::input::variable;
 
-/// An event without an origin.
+/// An event that does not say which pane or process it comes from.
 pub(super) fn new(source: &str, event_type: &str, time: Timestamp) -> EventSubmission {
     EventSubmission {
         source: source.into(),
@@ -21,7 +21,7 @@ pub(super) fn new(source: &str, event_type: &str, time: Timestamp) -> EventSubmi
     }
 }
 
-/// An event that comes from this process. It contains only two environment variables, TMUX and TMUX_PANE, because other
+/// An event that comes from this process. Of the environment variables, uses only TMUX and TMUX_PANE, because other
 /// variables can hold secrets.
 pub(crate) fn of_this_process(source: &str, event_type: &str, time: Timestamp) -> EventSubmission {
     let socket = variable("TMUX").as_deref().and_then(socket_of_tmux_variable);

@@ -1,4 +1,4 @@
-//! Parses the agent's JSON, and shortens it if it is too large.
+//! Parses the JSON that an agent passes to its hook, and shortens JSON that is too large.
 
 use std::fmt;
 
@@ -12,8 +12,8 @@ const MAX_BODY: usize = 1 << 20;
 /// The maximum length of each string in a shortened payload, in bytes.
 const SHORTENED_TEXT: usize = 2048;
 
-/// Parses the payload. Returns `None` if the payload is empty. If the JSON is invalid or truncated, the field `agtmux`
-/// of the result says so.
+/// Parses the payload. Returns `None` if the payload is empty. If the JSON is invalid or truncated, the result has a
+/// field `agtmux` that says so.
 pub(super) fn read(bytes: &[u8]) -> Option<Value> {
     let bytes = bytes.trim_ascii();
     if bytes.is_empty() {
@@ -30,7 +30,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Value> {
     Some(Value::Object(found))
 }
 
-/// Encodes the event, with a shortened payload if it is too large.
+/// Encodes the event. If the result is larger than the daemon accepts, shortens the payload.
 pub(super) fn encode_to_fit(mut event: EventSubmission) -> Vec<u8> {
     let body = encode(&event);
     if body.len() <= MAX_BODY {

@@ -1,4 +1,5 @@
-//! Stores events for a daemon that is not running: one file per event. Drops the oldest when the spool is full.
+//! Stores events for a daemon that is not running: one file per event. Deletes the oldest events when the spool is
+//! full.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -49,8 +50,9 @@ fn put(dir: &Path, body: &[u8], at: Timestamp, most_files: usize, most_bytes: u6
     Ok(())
 }
 
-/// Locks the spool until the result is dropped. `None` if the lock cannot be taken in time, or at all. The event is
-/// then stored without the lock: losing it would be worse than exceeding the size limit.
+/// Locks the spool until the returned file is dropped. `None` if this process cannot get the lock in time. The caller
+/// then stores the event without the lock, because losing the event would be worse than exceeding the size limit of the
+/// spool.
 fn lock(dir: &Path) -> Option<File> {
     let (file, deadline) = (File::open(dir).ok()?, Instant::now() + LOCK_TIMEOUT);
     loop {

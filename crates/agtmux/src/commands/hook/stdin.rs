@@ -9,8 +9,8 @@ use rustix::io::Errno;
 
 /// How many bytes of the input are kept. The daemon would reject a longer request.
 const MAX_KEPT: usize = 1 << 20;
-/// How many bytes after the kept ones are read and dropped. If the pipe were closed instead, the agent's write could
-/// fail.
+/// How many bytes to read and drop after the first `MAX_KEPT` bytes. If agtmux closed the pipe instead, the agent's
+/// write could fail.
 const MAX_DROPPED: usize = 64 << 20;
 /// The time limit for reading stdin. Some agents do not close the pipe after they have written their JSON.
 const TIMEOUT: Duration = Duration::from_secs(1);

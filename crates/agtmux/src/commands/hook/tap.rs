@@ -24,11 +24,11 @@ pub(super) const TAP_FLAG: &str = "--tap";
 /// How often to check that the agent is alive.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const MAX_QUEUED: usize = 64;
-/// How long a daemon may take from its first look at the panes until it opens its socket.
+/// How long to retry until the daemon accepts a connection. A daemon that starts opens its taps before its socket.
 const DAEMON_START_TIMEOUT: Duration = Duration::from_secs(5);
 const CONNECT_INTERVAL: Duration = Duration::from_millis(50);
 
-/// `--tap AGENT PANE PID TMUX-SOCKET DAEMON-SOCKET`
+/// Runs `agtmux hook --tap AGENT PANE PID TMUX-SOCKET DAEMON-SOCKET`.
 pub(super) fn run(words: &[OsString]) {
     let [agent, pane, pid, server, daemon] = words else { return };
     let number = |word: &OsString| word.to_str()?.parse::<u32>().ok();
@@ -51,8 +51,8 @@ pub(super) fn run(words: &[OsString]) {
     let _ = read_all(&codes, pid, Path::new(daemon));
 }
 
-/// Codes that are not delivered yet. If a program writes codes faster than they are delivered, the oldest codes are
-/// dropped.
+/// Escape codes to send to the daemon. If a program writes codes faster than the daemon accepts them, the oldest codes
+/// are dropped.
 #[derive(Default)]
 struct CodeQueue {
     codes: Mutex<VecDeque<FoundCode>>,
@@ -98,7 +98,7 @@ fn deliver_all(found: &CodeQueue, event_of: impl Fn(FoundCode) -> EventSubmissio
     }
 }
 
-/// Reads until the output, the agent or the daemon ends.
+/// Reads the pane's output until the output ends, or until the agent or the daemon has exited.
 fn read_all(codes: &CodeQueue, pid: u32, daemon: &Path) -> io::Result<()> {
     let stdin = io::stdin();
     let mut found = OscScanner::default();
@@ -134,7 +134,7 @@ fn read_all(codes: &CodeQueue, pid: u32, daemon: &Path) -> io::Result<()> {
     }
 }
 
-/// Connects to the daemon that opened this tap. A daemon opens its taps before its socket.
+/// Connects to the daemon that opened this tap. Retries for a while, because a daemon opens its taps before its socket.
 fn connect_starting_daemon(daemon: &Path) -> io::Result<Option<UnixStream>> {
     let deadline = Instant::now() + DAEMON_START_TIMEOUT;
     loop {
@@ -145,7 +145,7 @@ fn connect_starting_daemon(daemon: &Path) -> io::Result<Option<UnixStream>> {
     }
 }
 
-/// `None` if the daemon is running but its backlog is full.
+/// Connects to the daemon. `None` if the daemon runs but cannot accept another connection now.
 fn connect_daemon(daemon: &Path) -> io::Result<Option<UnixStream>> {
     match deliver::open(daemon) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),

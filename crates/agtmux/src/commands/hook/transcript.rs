@@ -16,7 +16,8 @@ pub(super) fn complete(agent: &str, event: &str, payload: &mut Value) {
     }
 }
 
-/// The last part of the file. Ignores links, pipes and files of other users.
+/// Returns the complete lines in the last `TAIL_BYTES` bytes of the file. Ignores links, pipes and files of other
+/// users.
 fn tail(path: &Path) -> Option<Vec<u8>> {
     let mut file = files::open_no_follow(path).ok()?;
     let start = file.metadata().ok()?.len().saturating_sub(TAIL_BYTES);

@@ -1,4 +1,4 @@
-//! Explains why a list is empty. Each cause has its own hint.
+//! Explains why a list is empty, with a hint for each possible cause.
 
 use agtmux_api::wire::{DaemonHealth, ListFilters, ListScope};
 

@@ -27,7 +27,7 @@ pub(super) struct ItemFormat<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum FormatPart {
     Text(String),
-    /// The position in the list of variables.
+    /// The index of a variable in `FormatItem::VARIABLES`.
     Variable(usize),
 }
 
@@ -52,7 +52,7 @@ impl<T: FormatItem> ItemFormat<T> {
         Ok(Self { parts, item: PhantomData })
     }
 
-    /// The line of an item, sanitized. Tabs in the format stay; tabs in values are escaped.
+    /// Formats an item as one sanitized line. Tabs in the format stay; tabs in values are escaped.
     pub(super) fn line(&self, item: &T, now: Timestamp) -> String {
         let part = |part: &FormatPart| match part {
             FormatPart::Text(text) => sanitize::keeping_tabs(text),
@@ -126,7 +126,7 @@ impl FormatItem for SessionItem {
     ];
 }
 
-/// tmux writes 1 and 0.
+/// Formats a flag as `1` or `0`, as tmux does.
 fn flag(is_set: bool) -> String {
     u8::from(is_set).to_string()
 }
@@ -135,7 +135,7 @@ fn state(state: Option<State>) -> String {
     state.map(|state| state.as_str().to_owned()).unwrap_or_default()
 }
 
-/// The most urgent state.
+/// The most urgent state of any counted agent.
 fn top_state(counts: &StateTally) -> Option<State> {
     State::ALL.iter().copied().find(|state| counts.of(*state) > 0)
 }

@@ -119,7 +119,7 @@ pub(crate) async fn run(args: ListArgs) -> CliResult {
     }
 }
 
-/// How a list is printed: as JSON, else in a format, else as a table.
+/// How to print a list: as JSON if `json` is set, else in the user's format, else as a table.
 struct ListForm<T, F> {
     json: bool,
     format: Option<ItemFormat<T>>,

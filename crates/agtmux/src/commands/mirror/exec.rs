@@ -21,9 +21,9 @@ use crate::quit_signals::QuitSignals;
 
 /// How long the first response waits for the end of the command. Most commands end within this time.
 const FIRST_WAIT_MS: u64 = 200;
-/// How long each further response waits.
+/// How long each later response waits for the end of the command.
 const WAIT_MS: u64 = 4000;
-/// How long, and at which interval, to retry a request after the daemon has ended.
+/// How long, and at which interval, to retry a request if the daemon ends before it responds.
 const RESTART_TIMEOUT: Duration = Duration::from_secs(10);
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 

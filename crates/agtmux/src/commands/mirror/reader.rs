@@ -1,5 +1,5 @@
 //! `agtmux mirror-log DIR`: reads the output of a shared terminal from a pipe, and writes the events of the shell and
-//! the output of each command to files. It runs as long as the pane, even if no daemon is running.
+//! the output of each command to files. It runs as long as the pane exists, even if no daemon is running.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -35,7 +35,8 @@ fn read_all(files: &MirrorFiles) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes what the tracker reports. A full disk loses events and output, but never stops the reader.
+/// Writes the events and the output that the tracker reports. If the disk is full, events and output are lost, but the
+/// reader continues.
 struct StreamRecorder {
     events: MirrorEventWriter,
     outputs: MirrorOutputWriter,

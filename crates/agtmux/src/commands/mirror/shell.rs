@@ -1,5 +1,6 @@
-//! `agtmux mirror-shell DIR`: the process that tmux starts in the pane of a shared terminal. It becomes the shell, as a
-//! login shell like those that tmux starts, so no process of agtmux stays in the pane.
+//! `agtmux mirror-shell DIR`: the process that tmux starts in the pane of a shared terminal. This process replaces
+//! itself by the user's shell, so that no process of agtmux stays in the pane. The shell is a login shell, as in other
+//! panes of tmux.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;

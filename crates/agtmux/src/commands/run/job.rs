@@ -1,4 +1,4 @@
-//! Runs a child in the same process group and terminal, so that the wrapper is transparent.
+//! Runs a child in the process group and the terminal of the wrapper, as if the shell had started the child itself.
 //!
 //! The wrapper blocks signals; it never ignores them and runs no handlers. The child starts with the original signal
 //! mask. To stop or end like its child, the wrapper raises the same signal and unblocks it, so that the signal has its
@@ -28,7 +28,7 @@ pub(crate) enum ChildEnd {
 pub(crate) struct ChildJob {
     child: Pid,
     signals: BlockedSignals,
-    /// SIGHUP was received: the terminal is gone.
+    /// Whether this process has received SIGHUP, which means that the terminal is gone.
     hung_up: Cell<bool>,
 }
 
@@ -145,7 +145,8 @@ impl ChildJob {
     }
 }
 
-/// Whether the parent is in the same session but another process group, like a shell with job control.
+/// Whether the parent seems to be a shell with job control: it is in the session of this process, but in another
+/// process group.
 fn has_job_control_shell() -> bool {
     let parent = getppid();
     getsid(Some(parent)) == getsid(None) && getpgid(Some(parent)) != Ok(getpgrp())

@@ -19,7 +19,7 @@ const WATCHED: [Signal; 11] = [
     Signal::SIGCONT,
 ];
 
-/// The signals that a terminal sends to its whole foreground group.
+/// The signals that a terminal sends to its whole foreground process group.
 const TERMINAL_SIGNALS: [Signal; 5] =
     [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU];
 
@@ -39,7 +39,7 @@ impl ReceivedSignal {
     }
 }
 
-/// Blocked signals, read one at a time.
+/// The signals that this process blocks, to read them one at a time.
 pub(super) struct BlockedSignals {
     #[cfg(target_os = "linux")]
     fd: nix::sys::signalfd::SignalFd,

@@ -29,15 +29,15 @@ impl SetupAgent {
         moved.or_else(|| Some(set("HOME")?.join(&self.setup.root)))
     }
 
-    /// The variable that names the settings directory, and its value, if the value is a relative path. Setup ignores a
-    /// relative path, because only the agent knows which directory the path is relative to.
+    /// The environment variable that names the settings directory, and its value. `None` unless the value is a relative
+    /// path. Setup ignores a relative path, because only the agent knows which directory the path is relative to.
     pub(super) fn ignored_variable(&self, var: impl Fn(&str) -> Option<OsString>) -> Option<(&'static str, PathBuf)> {
         let variable = self.setup.root_variable.as_deref()?;
         let value = var(variable).filter(|value| !value.is_empty()).map(PathBuf::from)?;
         value.is_relative().then_some((variable, value))
     }
 
-    /// Whether the settings directory or the program exists.
+    /// Whether the agent's settings directory or its program exists.
     pub(super) fn is_installed(&self, dir: &Path) -> bool {
         dir.is_dir() || on_path(&self.setup.program).is_some()
     }

@@ -1,4 +1,4 @@
-//! The command line of the hooks: how setup writes and recognises it.
+//! The command line that setup writes into hooks, and by which setup recognises agtmux's hooks.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use crate::message::CliMessage;
 /// The file name that identifies hooks of agtmux.
 const NAME: &str = "agtmux";
 
-/// `'/path/of/agtmux' hook claude Stop`
+/// The command that runs as an agent's hook, such as `'/path/of/agtmux' hook claude Stop`.
 #[derive(Debug, Clone)]
 pub(super) struct HookCommand {
     pub(super) program: String,
@@ -28,7 +28,7 @@ impl HookCommand {
         vec![self.program.clone(), "hook".into(), self.agent.into(), event.into()]
     }
 
-    /// Whether setup wrote this line. The path of agtmux in the line need not be the current one.
+    /// Whether setup wrote this line. The line may contain an earlier path of agtmux.
     pub(super) fn matches_line(&self, line: &str, event: &str) -> bool {
         self.program_in(line, event).is_some()
     }
@@ -52,13 +52,13 @@ fn is_agtmux(program: &str) -> bool {
     program.is_absolute() && program.file_name().is_some_and(|name| name == NAME)
 }
 
-/// Quotes for a shell.
+/// Quotes a word for a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// The program, if the text is one quoted word. Other texts were written by the user, such as a pipeline that ends with
-/// agtmux.
+/// The path of the program, if the text is one quoted word. The user wrote any other text, such as a pipeline that ends
+/// with agtmux.
 fn unquoted(text: &str) -> Option<String> {
     let inner = text.strip_prefix('\'')?.strip_suffix('\'')?.replace(r"'\''", "\0");
     (!inner.contains('\'')).then(|| inner.replace('\0', "'"))

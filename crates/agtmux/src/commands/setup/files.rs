@@ -28,7 +28,7 @@ pub(super) fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// `None` if the file does not exist.
+/// Reads a settings file. `None` if the file does not exist.
 pub(super) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let meta = match fs::metadata(path) {
         Ok(meta) => meta,
@@ -44,7 +44,8 @@ pub(super) fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     fs::read(path).map(Some)
 }
 
-/// Applies the change if the file still has the expected content. Returns the path of the backup.
+/// Applies the change if the file still has the content that the change was planned for. Returns the path of the
+/// backup, if one was made.
 pub(super) fn replace(change: &FileChange) -> io::Result<Option<PathBuf>> {
     let (path, before, after) = (change.target.as_path(), change.before.as_deref(), change.after.as_deref());
     if read(path)?.as_deref() != before.map(str::as_bytes) {
@@ -86,7 +87,8 @@ fn remove_older_backups(path: &Path, newest: &Path) {
     }
 }
 
-/// Removes up to `count` directories above this file. Stops at the first directory that is not empty.
+/// Removes the directory of this file and then the parent directories, at most `count` in all. Stops at the first
+/// directory that is not empty.
 pub(super) fn remove_dirs(path: &Path, count: usize) {
     let _ = path.ancestors().skip(1).take(count).map(fs::remove_dir).find(Result::is_err);
 }
@@ -134,13 +136,13 @@ fn draft_prefix(path: &Path) -> String {
     format!(".{}.agtmux-", path.file_name().unwrap_or_default().to_string_lossy())
 }
 
-/// Creates a temporary file beside this file, to replace it.
+/// Creates a temporary file beside this file. The temporary file later replaces this file.
 pub(super) fn create_draft(path: &Path) -> io::Result<NamedTempFile> {
     let dir = path.parent().unwrap_or(Path::new("/"));
     tempfile::Builder::new().prefix(&draft_prefix(path)).suffix(DRAFT_SUFFIX).tempfile_in(dir)
 }
 
-/// Removes the temporary files of setups that were killed. The caller must hold the lock.
+/// Removes the temporary files of setups that were killed. The caller must hold the setup lock.
 pub(super) fn remove_drafts(path: &Path) {
     let begins = draft_prefix(path);
     let is_draft = |name: &str| {

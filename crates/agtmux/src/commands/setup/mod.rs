@@ -104,7 +104,8 @@ fn program(mode: SetupMode) -> CliResult<String> {
 
 type FoundAgents = Vec<(&'static SetupAgent, PathBuf)>;
 
-/// Returns the agents to set up with their settings directories, and the names of the agents that are not installed.
+/// Returns the agents to set up or to uninstall, with their settings directories. Also returns the names of the agents
+/// of which nothing was found on this machine.
 fn select_agents(
     args: &SetupArgs,
     mode: SetupMode,
@@ -182,7 +183,8 @@ fn confirm(args: &SetupArgs, mode: SetupMode) -> CliResult {
     Err(CliError::failed("nothing was changed").because("you did not confirm"))
 }
 
-/// Applies the plans under the lock. Plans again first, because the files may have changed since the plans were shown.
+/// Takes the setup lock and applies the plans. Plans again first, because the files may have changed since the plans
+/// were shown.
 fn apply_plans(
     args: &SetupArgs,
     shown: &AgentPlans,
@@ -231,7 +233,7 @@ fn remove_leftovers(plans: &AgentPlans, mode: SetupMode, record: &mut SetupRecor
     }
 }
 
-/// Takes the lock and removes leftovers. Errors are ignored: leftovers are harmless.
+/// Takes the setup lock and calls `remove_leftovers`. Errors are ignored: leftovers are harmless.
 fn remove_leftovers_locked(plans: &AgentPlans, mode: SetupMode, paths: &Paths) {
     if paths.state_dir.is_dir()
         && let Ok(_lock) = SetupRecord::lock(paths)

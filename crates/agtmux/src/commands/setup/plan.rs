@@ -19,7 +19,7 @@ pub(super) enum SetupMode {
     Uninstall,
 }
 
-/// The settings files of each agent.
+/// Each agent with the plans for its settings files.
 pub(super) type AgentPlans = Vec<(&'static SetupAgent, Vec<FilePlan>)>;
 
 /// One settings file, its planned change and the result.
@@ -47,11 +47,11 @@ pub(super) enum FileOutcome {
 
 #[derive(Debug)]
 pub(super) struct FileChange {
-    /// The path with links resolved.
+    /// The path of the file, with symbolic links resolved.
     pub(super) target: PathBuf,
-    /// `None` if the file does not exist.
+    /// The content before the change. `None` if the file does not exist.
     pub(super) before: Option<String>,
-    /// `None` if the file is removed.
+    /// The content after the change. `None` if setup removes the file.
     pub(super) after: Option<String>,
     pub(super) entry: Option<SetupRecordEntry>,
     /// Whether to keep a backup, because the file holds content that setup did not write.

@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::edit::EditHints;
 use super::files;
 
-/// Without the record, uninstall still recognises the hooks. However, it cannot restore the original layout of a file,
-/// and it misses files outside the agent's current settings directory.
+/// The record of the settings files that setup changed. Without the record, uninstall still recognises the hooks.
+/// However, uninstall then cannot restore the original layout of a file, and misses files outside the agent's current
+/// settings directory.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SetupRecord {
     #[serde(default)]
@@ -57,7 +58,7 @@ impl SetupRecord {
         Ok(file)
     }
 
-    /// The recorded files of an agent, in any directory.
+    /// The recorded files of an agent, including files outside its current settings directory.
     pub(super) fn files_of(&self, agent: &str) -> impl Iterator<Item = (&Path, &SetupRecordEntry)> {
         self.files.iter().filter(move |(_, entry)| entry.agent == agent).map(|(path, entry)| (path.as_path(), entry))
     }

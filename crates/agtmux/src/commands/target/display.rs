@@ -21,7 +21,7 @@ fn evidence(target: &TargetStatus) -> String {
     }
 }
 
-/// Problems of targets and possible improvements.
+/// Messages about problems with targets, and about possible improvements.
 pub(super) fn advice(targets: &TargetList) -> Vec<CliMessage> {
     targets.items.iter().filter_map(|item| advice_for(&item.status)).collect()
 }

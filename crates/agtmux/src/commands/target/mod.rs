@@ -88,7 +88,7 @@ async fn add(daemon: &DaemonClient, args: TargetAddArgs) -> CliResult {
     print_connect_result(&daemon.act("/v1/targets", &new).await?, args.json)
 }
 
-/// Prints the target. Fails if the target is not connected, although the daemon watches it from now on.
+/// Prints the target. Fails if the target is not connected. The daemon watches the target from now on in any case.
 fn print_connect_result(answer: &[u8], json: bool) -> CliResult {
     let TargetItem { status, .. } = output::parsed_answer(answer, json, display::target_lines)?;
     let Some(why) = status.message else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! `agtmux task stop`, `restart`, `prune-dead` and `kill-all`. They touch only sessions and windows that agtmux
-//! created.
+//! `agtmux task stop`, `restart`, `prune-dead` and `kill-all`. These commands change only sessions and windows that
+//! agtmux created.
 
 use agtmux_api::wire::{
     TaskCleanupRequest, TaskEndReport, TaskRestartRequest, TaskSessionQuery, TaskStarted, TaskStopRequest,

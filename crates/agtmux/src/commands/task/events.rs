@@ -106,8 +106,8 @@ struct TaskEventPrinter {
     json: bool,
     conversation: bool,
     zone: TimeZone,
-    /// Collapsed events, which are not printed at once. With --conversation, they are held until an event comes that is
-    /// not collapsed, and the message of that event includes them. Without --conversation, the next event of any kind
+    /// Events that the daemon marked as collapsed and that are not printed yet. With --conversation, the message of the
+    /// next event that is not collapsed includes these events. Without --conversation, the next event of any kind
     /// discards them.
     held: Vec<TaskEvent>,
 }
@@ -152,13 +152,13 @@ impl TaskEventPrinter {
     }
 }
 
-/// The id that the harness gave to the session of these events.
+/// The harness's own id for the session of these events.
 fn session_id(events: &[TaskEvent]) -> Option<String> {
     let known = std::env::var("PI_SESSION_ID").ok();
     events.first()?.session.session_id(known.as_deref()).map(str::to_owned)
 }
 
-/// Streams events, across restarts of the daemon.
+/// Streams events, and continues after a restart of the daemon.
 pub(super) async fn follow(daemon: &DaemonClient, mut query: TaskEventsQuery) -> CliResult<Follower<TaskStreamItem>> {
     query.limit = None;
     let after = match query.after.take() {

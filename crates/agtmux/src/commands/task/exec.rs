@@ -101,16 +101,16 @@ fn write_exit_record(files: &RunFiles, spec: &RunSpec, record: ExitRecord) {
     }
 }
 
-/// Records that no end mark was written, so that readers do not wait for it. Does nothing if the daemon has already
-/// reported the end and removed the run's files.
+/// Records how the task ended, and that the output has no end mark, so that readers do not wait for the mark. Does
+/// nothing if the daemon has already reported the end of the task and removed the run's files.
 fn write_unmarked_exit(files: &RunFiles, record: ExitRecord) {
     if files.spec().exists() {
         let _ = files.write_exit(&ExitRecord { unmarked: true, ..record });
     }
 }
 
-/// Waits until the log writer has read the end mark, or the run's files are removed. This process leads the terminal's
-/// session: when it exits, output still in the terminal is lost.
+/// Waits until the log writer has read the end mark, or until the run's files are gone. This process leads the
+/// terminal's session: when this process exits, output that is still in the terminal is lost.
 fn wait_until_read(files: &RunFiles) {
     let until = Instant::now() + TIMEOUT;
     let is_read = || files.read_output().is_some_and(|status| status.ended) || !files.spec().exists();

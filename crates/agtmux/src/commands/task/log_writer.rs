@@ -13,9 +13,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 /// How long a program must be silent before its last line is checked for a prompt, if the line does not end with a
 /// newline.
 const PROMPT_SILENCE: Duration = Duration::from_millis(150);
-/// The same time for a last line that ends with a newline.
+/// How long a program must be silent before its last line is checked for a prompt, if the line ends with a newline.
 const PROMPT_SILENCE_AFTER_LINE: Duration = Duration::from_secs(1);
-/// How many bytes at the end of the output are kept, to search them for a prompt.
+/// How many of the last bytes of the output to keep in memory. The search for a prompt covers these bytes.
 const TAIL_BYTES: usize = 4 << 10;
 
 pub(super) fn run(spec: &Path) {
@@ -76,7 +76,7 @@ struct OutputMonitor {
     status: OutputStatus,
     /// The last bytes of the output.
     tail: Vec<u8>,
-    /// The last line was checked for a prompt and no output has come since.
+    /// Whether the last line was checked for a prompt and no output has come since.
     silence_checked: bool,
     /// The line that may be a prompt.
     prompt_line: Option<String>,

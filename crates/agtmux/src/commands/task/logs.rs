@@ -120,12 +120,12 @@ async fn follow_until_end(daemon: DaemonClient, mut tail: LogFollower, run_id: S
     }
 }
 
-/// Follows a log that grows. A full log is renamed and a new one is started.
+/// Follows a log that grows. When the log is full, the log writer renames it and starts a new file.
 struct LogFollower {
     path: PathBuf,
     file: File,
     inode: u64,
-    /// Text after the last newline.
+    /// The text after the last newline, which is the start of a line that is not complete yet.
     partial_line: Vec<u8>,
     platform: Option<Platform>,
 }
@@ -159,7 +159,7 @@ impl LogFollower {
         }
     }
 
-    /// Returns the new complete lines. With `is_end`, also the last line without a newline.
+    /// Returns the new complete lines. With `is_end`, also returns a last line that has no newline.
     fn new_lines(&mut self, is_end: bool) -> Vec<String> {
         let _ = self.file.read_to_end(&mut self.partial_line);
         while let Some(parts) = LogParts::open(&self.path).filter(|parts| parts.current.1 != self.inode) {

@@ -127,7 +127,7 @@ async fn start_tmux_server(daemon: &DaemonClient, run: &TaskRunRequest) -> CliRe
     Ok(())
 }
 
-/// Prints four lines for scripts.
+/// Prints the started task as four lines that scripts can read, or as JSON.
 pub(super) fn print_started(started: &TaskStarted, json: bool) -> CliResult {
     if json {
         return output::json(started);

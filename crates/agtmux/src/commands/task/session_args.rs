@@ -28,7 +28,8 @@ impl TaskSessionArgs {
         self.session_name().map_or_else(|| default_session(project_path), Ok).map(query_of)
     }
 
-    /// The session that the caller names. `None` if the default of the project is used.
+    /// The session that an option or an environment variable names. `None` if neither names one. The caller then uses
+    /// the project's default session.
     pub(super) fn session_name(&self) -> Option<String> {
         named_session(self.session.as_ref())
     }

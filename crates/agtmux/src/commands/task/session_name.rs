@@ -1,4 +1,4 @@
-//! `agtmux task session-name`: prints a session name. Needs no daemon and no tmux.
+//! `agtmux task session-name`: prints a name for a task session. Needs neither the daemon nor tmux.
 
 use std::path::PathBuf;
 

@@ -37,7 +37,7 @@ pub(crate) struct TaskWaitArgs {
 pub(super) enum TaskWaitOutcome {
     Ended(Box<TaskEvent>),
     TimedOut,
-    /// No end will be reported for this run, because the task was restarted or agtmux removed its window.
+    /// The daemon will not report an end of this run, because the task was restarted or agtmux removed its window.
     Removed,
     Interrupted(CliExit),
 }

@@ -107,7 +107,7 @@ impl OutputFollower {
         self.due = self.due.min(Instant::now() + SETTLE);
     }
 
-    /// Schedules a read, unless the event is about another pane.
+    /// Schedules a read of the pane, unless the event is about another pane.
     fn handle_event(&mut self, event: &WatchEvent) {
         let Some(WatchItem::Pane(item)) = &event.item else { return self.schedule_read() };
         let id = &item.identity;
@@ -131,7 +131,7 @@ impl OutputFollower {
         }
     }
 
-    /// Reads the pane. Returns true if the agent is gone.
+    /// Reads the pane and prints new lines. Returns true if the agent is gone.
     async fn read_output(&mut self) -> CliResult<bool> {
         self.due = Instant::now() + NO_DEADLINE;
         match self.daemon.act("/v1/actions/view-output", &self.request).await {

@@ -11,7 +11,7 @@ use super::guards::GuardArgs;
 use crate::error::CliResult;
 use crate::output;
 
-/// Resets the colours.
+/// The escape code that resets the colours.
 const RESET_COLOURS: &str = "\u{1b}[0m";
 
 #[derive(Debug, Args)]

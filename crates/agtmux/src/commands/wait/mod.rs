@@ -27,7 +27,7 @@ use waited_agents::{WaitGoals, WaitOutcome, WaitedAgent, WaitedAgents};
 
 /// The time limit without --timeout: longer than any process runs.
 const NO_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
-/// How long to retry while the daemon restarts.
+/// How long to retry a request while the daemon restarts.
 const RETRY_FOR: Duration = Duration::from_secs(10);
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
@@ -113,7 +113,7 @@ impl WaitPlan {
         }
     }
 
-    /// Waits until the agents have reached a goal, the time is up, or the agents cannot reach a goal.
+    /// Waits until the agents have reached a goal, the time is up, or the agents can no longer reach a goal.
     pub(crate) async fn wait(&self) -> CliResult<WaitReport> {
         let deadline = Instant::now() + self.timeout.map_or(NO_TIMEOUT, |span| span.0.min(NO_TIMEOUT));
         let mut quit = QuitSignals::new()?;
@@ -141,7 +141,8 @@ pub(crate) async fn run(args: WaitArgs) -> CliResult {
     result.into_exit(&plan)
 }
 
-/// Checks the current states first, so that a state already reached counts even with --timeout 0s.
+/// Waits as planned. Checks the current states first, so that a state that an agent already has counts even with
+/// --timeout 0s.
 async fn wait_until(plan: &WaitPlan, deadline: Instant) -> CliResult<(WaitOutcome, WaitedAgents)> {
     let daemon = DaemonClient::from_env()?;
     let mut waited = WaitedAgents::resolve(&daemon, plan).await?;
@@ -215,13 +216,14 @@ impl WaitedAgents {
 }
 
 impl WaitReport {
-    /// One line per agent that has reached a goal. The state that it reached may differ from its current state.
+    /// One line per agent that has reached a goal. The line shows the state that met the goal, which may differ from
+    /// the agent's current state.
     pub(crate) fn lines(&self) -> Vec<String> {
         let reached = self.agents.iter().filter(|agent| agent.has_reached());
         reached.map(|agent| agent_line(agent, agent.reached)).collect()
     }
 
-    /// The exit code, with a message unless every goal was reached.
+    /// Converts the report to an exit code: 0 if the wait succeeded, otherwise an error with a message.
     pub(crate) fn into_exit(self, plan: &WaitPlan) -> CliResult {
         match self.outcome {
             WaitOutcome::Reached => Ok(()),
@@ -260,7 +262,7 @@ fn timeout_error(plan: &WaitPlan, agents: &[WaitedAgent]) -> CliError {
     error.hint(format!("agtmux explain {reference}"))
 }
 
-/// The error if an agent opened a dialog and waits for the answer.
+/// The error if an agent opened a dialog, which the user must answer first.
 fn asks_error(agents: &[WaitedAgent]) -> CliError {
     let asking: Vec<&WaitedAgent> = agents.iter().filter(|agent| agent.asks()).collect();
     let error = CliError::new(CliExit::AgentAsks, "an agent opened a dialog and waits for an answer");

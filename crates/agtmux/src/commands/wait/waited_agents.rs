@@ -11,9 +11,9 @@ use serde::Serialize;
 pub(super) enum WaitOutcome {
     Reached,
     Gone,
-    /// An agent opened a dialog that the caller does not wait for.
+    /// An agent opened a dialog, and the caller waits for another state.
     Asks,
-    /// The timeout passed first.
+    /// The timeout passed before a goal was reached.
     #[serde(rename = "timeout")]
     TimedOut,
 }
@@ -39,12 +39,12 @@ pub(super) struct WaitedAgent {
     /// agtmux may have submitted that text before the wait began.
     #[serde(skip)]
     has_run: bool,
-    /// Whether the end of the agent is what the caller waits for.
+    /// Whether the wait for this agent succeeds when the agent ends.
     #[serde(skip)]
     end_counts: bool,
 }
 
-/// What the daemon reports about an agent.
+/// The parts of the daemon's report about an agent that matter for the wait.
 #[derive(Debug, Default, Clone, Copy)]
 struct WaitUpdate {
     state: Option<State>,
@@ -58,7 +58,7 @@ impl From<&PaneItem> for WaitUpdate {
     }
 }
 
-/// What the caller waits for.
+/// The states that the caller waits for.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct WaitGoals {
     pub(super) states: Vec<State>,
@@ -78,7 +78,7 @@ impl WaitGoals {
 }
 
 impl WaitedAgent {
-    /// `None` if no agent is in the pane.
+    /// The agent in the snapshot. `None` if no agent is in the pane.
     pub(super) fn from_snapshot(reference: &str, seen: &ActionSnapshot) -> Option<Self> {
         Some(Self {
             reference: reference.to_owned(),
@@ -102,7 +102,7 @@ impl WaitedAgent {
         self.reached.is_some() || (self.gone && self.end_counts)
     }
 
-    /// Whether the agent has a dialog open that the caller does not wait for.
+    /// Whether the agent has an open dialog and the caller waits for another state.
     pub(super) fn asks(&self) -> bool {
         !self.has_reached() && self.state.is_some_and(State::is_waiting)
     }
@@ -151,7 +151,7 @@ impl WaitedAgents {
         }
     }
 
-    /// `None` while the wait continues.
+    /// How the wait ended. `None` while the wait continues.
     pub(super) fn outcome(&self, any: bool) -> Option<WaitOutcome> {
         let mut there = self.agents.iter().map(WaitedAgent::has_reached);
         let reached = if any { there.any(|is| is) } else { there.all(|is| is) };

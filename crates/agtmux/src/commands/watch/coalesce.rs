@@ -1,4 +1,4 @@
-//! Keeps only the last of several changes of one item within an interval.
+//! If an item changes several times within an interval, keeps only its last change.
 
 use std::collections::HashMap;
 

@@ -26,7 +26,7 @@ impl QuitKey {
         Self(Some(noticed))
     }
 
-    /// Never returns if stdin is not a terminal.
+    /// Returns when the user has pressed the key. Never returns if stdin is not a terminal.
     pub(super) async fn pressed(&mut self) {
         if let Some(noticed) = &mut self.0
             && noticed.await.is_ok()

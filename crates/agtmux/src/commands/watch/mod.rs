@@ -64,7 +64,7 @@ enum WatchFormat {
     Jsonl,
 }
 
-/// The resolved options.
+/// The options of `agtmux watch`, without the output format.
 #[derive(Debug)]
 struct WatchPlan {
     daemon: DaemonClient,

@@ -1,4 +1,4 @@
-//! The alternate screen of the terminal. The previous state is restored on exit and on panic.
+//! The alternate screen of the terminal. agtmux restores the terminal's previous state when it exits or panics.
 
 use std::io::{Stdout, Write, stdout};
 use std::sync::{Mutex, PoisonError};
@@ -14,11 +14,11 @@ use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tc
 
 use crate::error::{CliError, stdout_failed};
 
-/// The state to restore. Global, because the panic hook needs it.
+/// The terminal's previous state. It is global, because the panic hook needs it.
 static SAVED_MODE: Mutex<Option<SavedMode>> = Mutex::new(None);
 
 struct SavedMode {
-    /// `None` if stdin is not a terminal.
+    /// The previous terminal settings. `None` if stdin is not a terminal.
     modes: Option<Termios>,
 }
 
@@ -45,7 +45,7 @@ impl Drop for AlternateScreen {
     }
 }
 
-/// Clears each line before it is written: clearing after a full line would erase its last character.
+/// Draws the lines. Clears each line before it is written: clearing after a full line would erase its last character.
 fn paint(out: &mut Stdout, lines: &[String]) -> std::io::Result<()> {
     queue!(out, BeginSynchronizedUpdate, MoveTo(0, 0))?;
     for (i, line) in lines.iter().enumerate() {

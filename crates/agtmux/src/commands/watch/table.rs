@@ -18,7 +18,7 @@ use crate::render::TextTable;
 use crate::terminal::StdoutTerminal;
 use crate::{output, render};
 
-/// The table is redrawn this often, because the ages in it change without an event.
+/// How often to redraw the table if no event comes, because the ages in the table change all the time.
 const REDRAW_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) async fn once(plan: &WatchPlan) -> Result<CliExit, CliError> {
@@ -66,7 +66,7 @@ struct LiveTable<'a> {
     notice: Option<String>,
 }
 
-/// One state of the table.
+/// The table, the summary and the errors at one moment.
 struct WatchedList {
     table: TextTable,
     summary: ListSummary,
@@ -135,7 +135,7 @@ impl<'a> LiveTable<'a> {
     }
 
     /// The lines to draw: the rows of the table that fit, then the summary and the notices. If not all rows fit, the
-    /// agents that wait come first, whatever the order of the table is.
+    /// agents that wait come first, regardless of --sort.
     fn compose(&self, terminal: &StdoutTerminal, now: Timestamp) -> Vec<String> {
         let WatchedList { table, summary, target_errors } = self.list(self.plan.sort, now);
         let mut below = vec![String::new(), render::summary_line(&summary, terminal.colour)];
@@ -163,7 +163,7 @@ struct TableView {
     screen: Option<AlternateScreen>,
     is_stale: bool,
     refreshed_at: Instant,
-    /// The last table printed to a pipe, without ages.
+    /// The lines last printed to a pipe, without ages. A new table is printed only if its lines differ.
     drawn: Vec<String>,
 }
 

@@ -23,7 +23,8 @@ pub(super) fn pane_facts(explanation: &Explanation, capture: &Capture) -> Value 
     })
 }
 
-/// A process with its arguments, which identify the agent. The environment is not saved.
+/// A process as JSON, with its arguments, because they show which agent runs. Omits the process's environment
+/// variables.
 fn process(process: &ProcessInfo) -> Value {
     json!({
         "pid": process.pid,

@@ -103,7 +103,8 @@ fn default_dir(daemon: &DaemonClient, explanation: &Explanation) -> CliResult<Pa
     create_empty_dir(records.join(format!("{kind}-{}-{time}", explanation.pane_id.trim_start_matches('%'))))
 }
 
-/// Creates the directory. Fails if it is not empty, so that no file is overwritten.
+/// Creates the directory, or accepts an existing empty directory. Fails if the directory contains files, so that agtmux
+/// overwrites none of them.
 fn create_empty_dir(dir: PathBuf) -> CliResult<PathBuf> {
     let shown = agent_registry::display_path(&dir);
     let cannot = |error: std::io::Error| CliError::io(&format!("use '{shown}'"), error);

@@ -52,7 +52,7 @@ pub(super) fn redact_screen(capture: &[u8]) -> RedactedScreen {
     RedactedScreen { plain, ansi }
 }
 
-/// The redacted row. If the row contains no secret, also its original bytes, which include the colours.
+/// Returns the redacted row. If the row contains no secret, also returns its original bytes, which include the colours.
 fn clean_row<'d>((row, drawn): (&&str, &&'d [u8])) -> (String, Option<&'d [u8]>) {
     match redact::text(row) {
         Cow::Borrowed(row) => (row.to_owned(), Some(drawn)),

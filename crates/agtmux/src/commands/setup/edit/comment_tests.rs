@@ -1,4 +1,4 @@
-//! Comments of the user around and inside agtmux's entries survive install and remove.
+//! Tests that the user's comments around and inside agtmux's entries survive install and remove.
 
 use std::sync::LazyLock;
 
@@ -48,7 +48,8 @@ fn offsets(text: &str) -> Vec<usize> {
     offsets
 }
 
-/// Inserts numbered comments at some of these offsets. Returns the text and the comments.
+/// Inserts numbered comments. `wanted` selects the offset and the kind of each comment. Returns the new text and the
+/// comments.
 fn with_comments(text: &str, wanted: &[(Index, u8)]) -> (String, Vec<String>) {
     let offsets = offsets(text);
     let mut put: Vec<(usize, String)> = wanted

@@ -1,4 +1,4 @@
-//! The JSON formats of hooks: how setup writes and recognises an entry.
+//! The JSON formats of hooks. Writes hook entries and recognises the entries that setup wrote.
 
 use agtmux_agents::SetupFormat;
 use jsonc_parser::ast::{Array, Value};
@@ -13,12 +13,12 @@ const MATCHER: &str = "matcher";
 const NAME: &str = "agtmux";
 
 impl HookEditor {
-    /// `None` if the format has no groups. Otherwise the matcher of each group, if the groups have one.
+    /// The matcher of each hook group. `None` if the format has no groups, `Some(None)` if its groups have no matcher.
     fn grouped(&self) -> Option<Option<&'static str>> {
         (self.file.format == SetupFormat::Grouped).then_some(self.file.matcher.as_deref())
     }
 
-    /// The fields of an entry.
+    /// The fields of a hook entry, in the format of the settings file:
     ///
     /// - Grouped, the format of Claude Code, which other agents use too:
     ///   `{"hooks": {"Event": [{"matcher": "…", "hooks": [{"type": "command", "command": "…"}]}]}}`
@@ -46,8 +46,9 @@ impl HookEditor {
         object(matcher.into_iter().chain([written_member(HOOKS, &format!("[{entry}]"))]))
     }
 
-    /// The commands of agtmux in one item of an event's list. If the item is a group that also has content of the user,
-    /// each command comes with its place: the list of the group, and the index in this list.
+    /// The commands of agtmux in one item of an event's list. If the item is a group that also holds content of the
+    /// user, each command comes with its place: the list of the group, and the index of the command's entry in this
+    /// list.
     pub(super) fn commands_in<'v, 't>(
         &self,
         item: &'v Value<'t>,
@@ -68,7 +69,7 @@ impl HookEditor {
         commands.collect()
     }
 
-    /// The command, if setup wrote this entry. An entry with any other form belongs to the user.
+    /// The command of this entry, if setup wrote the entry. An entry of any other form belongs to the user.
     fn command_of<'v>(&self, entry: &'v Value<'_>, event: &str) -> Option<&'v str> {
         let entry = entry.as_object()?;
         let command = text_of(entry, "command").or(text_of(entry, "bash"))?;

@@ -11,7 +11,7 @@ use crate::commands::setup::command::HookCommand;
 
 const VERSION: &str = "version";
 
-/// The key of `EditHints::empty` for the list of an event.
+/// The key in `EditHints::empty` for the list of an event's hooks.
 fn path_of(event: &str) -> String {
     format!("{HOOKS}/{event}")
 }
@@ -104,7 +104,7 @@ impl HookEditor {
         Ok(append(&path_of(event), &JsonBrackets::list(text, list), &item, hints))
     }
 
-    /// The entries that setup wrote, in the order of the text.
+    /// The entries that setup wrote, in the order in which they stand in the text.
     fn entries<'t>(&self, text: &'t str, hints: &EditHints) -> Result<Vec<InstalledEntry<'t>>, EditError> {
         let (mut found, root) = (Vec::new(), json::root_object(text)?);
         let hooks = root.as_ref().and_then(|root| Some((root, member(root, HOOKS)?)));
@@ -138,8 +138,8 @@ impl HookEditor {
 struct InstalledEntry<'t> {
     event: String,
     command: String,
-    /// The brackets around the entry, the outermost first. Each pair of brackets has its key in `EditHints::empty`, and
-    /// the index of one of its items. This item is the entry or contains the entry.
+    /// The brackets around the entry, the outermost first. Each tuple holds the key of the brackets in
+    /// `EditHints::empty`, the brackets, and the index of the item that is the entry or contains it.
     around: Vec<(String, JsonBrackets<'t>, usize)>,
 }
 
@@ -196,8 +196,8 @@ fn without_version(text: String, hints: &EditHints) -> Result<String, EditError>
     Ok(without.unwrap_or(text))
 }
 
-/// Restores the original text if it contained no JSON value. Leaves the text unchanged if it holds more than the
-/// original text and an empty object.
+/// Restores the original text if it contained no JSON value. Leaves the text unchanged if it contains anything besides
+/// the original text and an empty object.
 fn restore_blank(text: String, hints: &EditHints) -> Result<String, EditError> {
     let (Some(blank), Some(root)) = (hints.blank_text(), json::root_object(&text)?) else { return Ok(text) };
     let is_empty = JsonBrackets::object(&text, &root).inner().trim().is_empty();

@@ -11,7 +11,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, Scanner, ScannerOptions, parse_
 
 use super::{EditError, apply, indent_at, indent_of, newline_of, starts_its_line};
 
-/// `None` if the text contains no value.
+/// Parses JSON with comments. `None` if the text contains no JSON value.
 pub(super) fn parse(text: &str) -> Result<Option<Value<'_>>, EditError> {
     let options = ParseOptions {
         allow_comments: true,
@@ -31,12 +31,13 @@ pub(super) fn parse(text: &str) -> Result<Option<Value<'_>>, EditError> {
         .map_err(|error| EditError::at(text, error.range().start, error.kind().to_string()))
 }
 
-/// The root object. `None` if the text contains another value or none.
+/// The root object. `None` if the root is not an object, or if the text contains no JSON value.
 pub(super) fn root_object(text: &str) -> Result<Option<Object<'_>>, EditError> {
     Ok(parse(text)?.and_then(|root| if let Value::Object(object) = root { Some(object) } else { None }))
 }
 
-/// The index and value of a member. If a name occurs twice, the last one counts, as in JSON parsers.
+/// The index and value of the member with this name. If the name occurs twice, the last member counts, as in JSON
+/// parsers.
 pub(super) fn member<'v, 't>(object: &'v Object<'t>, name: &str) -> Option<(usize, &'v Value<'t>)> {
     let index = object.properties.iter().rposition(|member| member.name.as_str() == name)?;
     Some((index, &object.properties[index].value))
@@ -117,7 +118,7 @@ impl<'t> JsonBrackets<'t> {
         }
     }
 
-    /// The text of an object with this member, laid out as an item of these brackets.
+    /// The text of a new object with this member, indented as an item of these brackets.
     pub(super) fn nested(&self, member: &str) -> String {
         let line_break = self.line_break();
         let unit = if line_break.is_empty() { "" } else { unit_of(self.text) };
@@ -138,7 +139,7 @@ impl<'t> JsonBrackets<'t> {
         (end, to_line_end)
     }
 
-    /// The text with this item as the last one.
+    /// Returns the whole text, with this item added after the last item of the brackets.
     pub(super) fn append(&self, item: &str) -> String {
         let (text, line_break) = (self.text, self.line_break());
         let Some(last) = self.items.last() else {

@@ -1,5 +1,5 @@
-//! Adds hooks to settings files and removes them, without changing any other byte. Syntax trees give the positions of
-//! the edits, and each edit replaces text at its position.
+//! Adds hooks to settings files and removes the hooks, without changing any other byte. Syntax trees give the positions
+//! of the edits, and each edit replaces text at its position.
 
 #[cfg(test)]
 mod comment_tests;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 /// Edits one kind of settings file.
 pub(super) trait SettingsEditor {
-    /// Adds the hooks. The text must not contain hooks of agtmux.
+    /// Adds the hooks. The caller must make sure that the text contains no hooks of agtmux.
     fn install(&self, text: &str) -> Result<(String, EditHints), EditError>;
 
     /// The path of agtmux in the installed hooks. `None` if no hooks are installed.
@@ -34,7 +34,7 @@ pub(super) trait SettingsEditor {
 /// Facts about the original text that the edited text does not show. Uninstall needs them.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct EditHints {
-    /// The original text between brackets that held no item, by the path of the brackets.
+    /// The original text between brackets that held no item. The key is the path of the brackets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) empty: BTreeMap<String, String>,
     /// The whole original text, if it contained no JSON value.
@@ -43,24 +43,24 @@ pub(super) struct EditHints {
     /// Whether setup added the `version` field.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) version: bool,
-    /// The events for which setup installed hooks. Another version of agtmux may have installed them, for other events
-    /// than this version uses.
+    /// The events for which setup installed hooks. Another version of agtmux may have installed these hooks, for events
+    /// that this version does not use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) events: Vec<String>,
 }
 
-/// An optional first character of a file. Edits get the text without it.
+/// A character with which a file may begin. Editors get the text without this character.
 pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
 
 impl EditHints {
-    /// The original text, if it contained no value. Removes the byte order mark, which older versions of agtmux
+    /// The original text, if it contained no JSON value. Removes the byte order mark, which older versions of agtmux
     /// recorded as part of this text.
     fn blank_text(&self) -> Option<&str> {
         self.blank.as_deref().map(|text| text.trim_start_matches(BYTE_ORDER_MARK))
     }
 }
 
-/// Why a text cannot be edited, with the line.
+/// Why setup cannot edit a text, and the line of the problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct EditError {
     pub(super) line: usize,

@@ -63,7 +63,7 @@ impl SettingsEditor for NotifyEditor {
     }
 }
 
-/// The notify list and its position.
+/// The value of `notify`, a list of words, and its position in the text.
 struct NotifyList<'t> {
     source: &'t str,
     key: usize,
@@ -100,8 +100,7 @@ impl<'t> NotifyList<'t> {
         Ok(Some(Self { source, key, inside: range.start + 1..range.end - 1, words, blanks }))
     }
 
-    /// The list, if it starts with the words that setup writes. The path of agtmux in the list need not be the current
-    /// one.
+    /// The list, if it starts with the words that setup writes. The list may contain an earlier path of agtmux.
     fn installed(source: &'t str, hook_command: &HookCommand) -> Result<Option<Self>, EditError> {
         let is_installed = |list: &Self| {
             let words: Vec<&str> = list.words.iter().map(|word| word.text.as_str()).collect();
@@ -123,7 +122,7 @@ impl<'t> NotifyList<'t> {
     }
 }
 
-/// The comments of a text that contains no words.
+/// The comments in a text of whitespace and comments only.
 fn comments_in(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| line.find('#').map(|at| line[at..].trim_end()))
 }

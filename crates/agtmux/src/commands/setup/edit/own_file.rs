@@ -8,7 +8,7 @@ use crate::commands::setup::command::HookCommand;
 
 const MARK: &str = "// Written by `agtmux setup`, removed by `agtmux setup --uninstall`. Changes of yours stop both. ";
 
-/// The placeholder for the path of agtmux in the template.
+/// The text in the template that setup replaces to insert the path of agtmux.
 const PROGRAM: &str = "const PROGRAM = \"agtmux\"";
 
 pub(in crate::commands::setup) struct OwnFileEditor {
@@ -22,7 +22,7 @@ impl SettingsEditor for OwnFileEditor {
         if text.is_empty() { Ok((self.written(), EditHints::default())) } else { Err(EditError::at(text, 0, why)) }
     }
 
-    /// Recognizes files that any version of agtmux wrote, with any path of agtmux in them. Fails if the file was
+    /// Recognises the files of every version of agtmux, whatever path of agtmux they contain. Fails if the file was
     /// changed after setup wrote it.
     fn installed_program(&self, text: &str, _: &EditHints) -> Result<Option<String>, EditError> {
         let rest = text.strip_prefix(MARK).and_then(|rest| rest.split_once('\n'));

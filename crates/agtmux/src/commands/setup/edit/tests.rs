@@ -54,7 +54,7 @@ pub(super) fn json_value(text: &str) -> Value {
     parsed.value.map_or(Value::Null, |value| of(&value))
 }
 
-/// The value without the groups of agtmux.
+/// The value without the hook groups that setup added.
 fn without_hooks(mut value: Value) -> Value {
     if let Some(hooks) = value.get_mut("hooks").and_then(Value::as_object_mut) {
         for list in hooks.values_mut().filter_map(Value::as_array_mut) {
@@ -64,7 +64,8 @@ fn without_hooks(mut value: Value) -> Value {
     value
 }
 
-/// The value without empty lists and objects of hooks. The tests compare these separately, as bytes.
+/// The value without empty lists and objects of hooks. The tests check that the text of empty lists and objects stays
+/// the same.
 pub(super) fn without_empty_hooks(mut value: Value) -> Value {
     if let Some(hooks) = value.get_mut("hooks").and_then(Value::as_object_mut) {
         hooks.retain(|_, list| list != &json!([]));
@@ -297,7 +298,7 @@ fn notify_is_installed_and_removed_and_calls_the_previous_program() {
     }
 }
 
-/// Whitespace and comments.
+/// Random whitespace and comments.
 fn whitespace() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => Just(" ".to_owned()),
