@@ -14,7 +14,7 @@ use crate::tasks::{
 
 /// The pane option that contains the name of the shared terminal in the pane.
 const MIRROR: &str = "@agtmux_mirror";
-/// The environment variable of a session that contains the id of the shared terminal's pane.
+/// The variable in the environment of a tmux session that names the pane of the shared terminal.
 const PANE_VARIABLE: &str = "PI_MIRROR_PANE";
 
 const FACTS: char = 'f';

@@ -18,7 +18,7 @@ Exit codes:
   3    the daemon is not running and was not started
   4    the daemon has another API version; run `agtmux daemon restart`
   5    the daemon rejected the request or did not answer
-  6    with `wait` and `send --wait`: an agent opened a dialog, and its state (waiting_approval or
+  6    with `wait` and `send --wait`: an agent asks something, and its state (waiting_approval or
        waiting_input) is not one of the states in --for
   126  with `agtmux run`: the program cannot be executed
   127  with `agtmux run`: the program was not found

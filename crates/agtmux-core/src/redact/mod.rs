@@ -34,7 +34,7 @@ pub fn text_with_code(text: &str) -> Cow<'_, str> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Extent {
     WholeMatch,
-    /// Only the parts that cannot be shell code.
+    /// Redacts only the parts that cannot be shell code.
     Literals,
 }
 

@@ -28,7 +28,7 @@ Exit codes:
 With --wait also:
   1  the time given with --timeout is up
   2  the agent is gone, or wrong usage
-  6  the agent opened a dialog, and its state (waiting_approval or waiting_input) is not one of the
+  6  the agent asks something, and its state (waiting_approval or waiting_input) is not one of the
      states in --for; answer the dialog with `agtmux respond`
 
 Examples:

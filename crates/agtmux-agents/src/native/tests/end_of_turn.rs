@@ -9,7 +9,7 @@ use crate::CapturedScreen;
 
 /// The longest time from a change of the status file until the observer captures the screen, in milliseconds.
 const CAPTURE_DELAY: i64 = 400;
-/// How much earlier than the capture an observation from a screen is dated, in milliseconds.
+/// An observation from a screen counts from this many milliseconds before the capture.
 const DRAW_LAG: i64 = 250;
 
 /// The states that agtmux reports during one turn, each listed only when it changes.

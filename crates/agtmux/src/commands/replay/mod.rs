@@ -11,7 +11,7 @@ use crate::output;
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct ReplayArgs {
-    /// Read this database of a daemon, without changing the file
+    /// Read a daemon's database from this file. The file is not changed
     #[arg(long, value_name = "FILE")]
     db: Option<PathBuf>,
     /// Read this file of JSON lines: {n, at, input, transitions}

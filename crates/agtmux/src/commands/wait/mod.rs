@@ -44,7 +44,7 @@ Exit codes:
   1  the time given with --timeout is up
   2  an agent is gone, or wrong usage
   3  the daemon is not running and was not started
-  6  an agent opened a dialog, and its state (waiting_approval or waiting_input) is not one of the
+  6  an agent asks something, and its state (waiting_approval or waiting_input) is not one of the
      states in --for; answer the dialog with `agtmux respond`
 
 Examples:

@@ -50,7 +50,7 @@ pub(super) async fn follow(plan: WatchPlan) -> Result<CliExit, CliError> {
 }
 
 fn disconnected(reason: &str) -> CliMessage {
-    CliMessage::new("the daemon disconnected; watch continues when the daemon is back").because(reason)
+    CliMessage::new("the daemon disconnected; `agtmux watch` continues when the daemon is back").because(reason)
 }
 
 struct JsonLines<'a> {

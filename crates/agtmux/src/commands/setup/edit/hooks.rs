@@ -168,7 +168,7 @@ fn without_entry(text: &str, entry: InstalledEntry<'_>, hints: &EditHints) -> St
     text.to_owned()
 }
 
-/// Moves the comments inside an item above it, so that the user's comments stay when the item is removed.
+/// Moves the comments that are inside an item to the line above the item. They stay when the item is removed.
 fn lift_comments(text: &str, item: &std::ops::Range<usize>) -> String {
     let (comments, indent) = (json::comments(text, item.clone()), indent_at(text, item.start));
     let lines = comments.iter().map(|range| format!("{}{}{indent}", &text[range.clone()], newline_of(text)));
