@@ -33,7 +33,7 @@ Environment:
 
 /// See and control the AI coding agents that run in tmux
 ///
-/// Without a command, lists the panes in which an agent runs.
+/// Without a command, opens the interface on a terminal. In a pipe or a script, lists the panes in which an agent runs.
 #[derive(Debug, Parser)]
 #[command(name = "agtmux", version, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
