@@ -10,7 +10,7 @@ use crate::update::{self, TuiMessage};
 /// Runs `agtmux attach` on this terminal and takes the terminal back when it ends. Inside tmux that is at once: the
 /// tmux client is switched to the pane. The error is what the command printed.
 pub(super) async fn attach(interface: &mut Interface, agent: &AgentTarget) -> Result<Result<(), String>, TuiError> {
-    interface.screen.leave()?;
+    interface.screen.leave();
     let mut command = Command::new(&interface.options.program);
     command.args(["attach", &agent.reference]).stderr(Stdio::piped()).kill_on_drop(true);
     let child = command.spawn();

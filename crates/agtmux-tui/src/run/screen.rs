@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crossterm::cursor::Show;
 use crossterm::event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture};
 use crossterm::terminal::{
-    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
     enable_raw_mode,
 };
 use crossterm::{execute, queue};
@@ -31,8 +31,7 @@ impl TuiScreen {
     pub(super) fn enter() -> std::io::Result<Self> {
         restore_on_panic();
         open()?;
-        let backend = CrosstermBackend::new(BufWriter::with_capacity(FRAME_BYTES, stdout()));
-        Terminal::new(backend).map(|terminal| Self { terminal }).inspect_err(|_| restore())
+        terminal().map(|terminal| Self { terminal }).inspect_err(|_| restore())
     }
 
     pub(super) fn draw(&mut self, model: &TuiModel, now: Timestamp) -> std::io::Result<DrawnScreen> {
@@ -45,16 +44,20 @@ impl TuiScreen {
     }
 
     /// Gives the terminal to another program.
-    pub(super) fn leave(&mut self) -> std::io::Result<()> {
+    pub(super) fn leave(&mut self) {
         restore();
-        Ok(())
     }
 
-    /// Takes the terminal back and draws everything again.
+    /// Takes the terminal back. The next frame draws everything, because a new `Terminal` has drawn nothing.
     pub(super) fn come_back(&mut self) -> std::io::Result<()> {
         open()?;
-        self.terminal.clear()
+        self.terminal = terminal()?;
+        Ok(())
     }
+}
+
+fn terminal() -> std::io::Result<Terminal<CrosstermBackend<BufWriter<Stdout>>>> {
+    Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(FRAME_BYTES, stdout())))
 }
 
 impl Drop for TuiScreen {
@@ -66,7 +69,7 @@ impl Drop for TuiScreen {
 fn open() -> std::io::Result<()> {
     enable_raw_mode()?;
     IS_OPEN.store(true, Ordering::SeqCst);
-    execute!(stdout(), EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste).inspect_err(|_| restore())
+    execute!(stdout(), EnterAlternateScreen, Clear(ClearType::All), EnableMouseCapture, EnableBracketedPaste).inspect_err(|_| restore())
 }
 
 fn restore() {

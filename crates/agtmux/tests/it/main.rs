@@ -37,6 +37,7 @@ mod hook;
 mod hook_hints;
 mod hostile_names;
 mod ingest;
+mod interface;
 mod jq;
 mod metrics;
 mod mirror;
