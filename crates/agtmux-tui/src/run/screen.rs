@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crossterm::cursor::Show;
 use crossterm::event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture};
 use crossterm::terminal::{
-    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
-    enable_raw_mode,
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+    disable_raw_mode, enable_raw_mode,
 };
 use crossterm::{execute, queue};
 use jiff::Timestamp;
@@ -69,7 +69,8 @@ impl Drop for TuiScreen {
 fn open() -> std::io::Result<()> {
     enable_raw_mode()?;
     IS_OPEN.store(true, Ordering::SeqCst);
-    execute!(stdout(), EnterAlternateScreen, Clear(ClearType::All), EnableMouseCapture, EnableBracketedPaste).inspect_err(|_| restore())
+    execute!(stdout(), EnterAlternateScreen, Clear(ClearType::All), EnableMouseCapture, EnableBracketedPaste)
+        .inspect_err(|_| restore())
 }
 
 fn restore() {

@@ -238,3 +238,17 @@ fn without_a_terminal_agtmux_prints_the_list() {
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(done.text().starts_with("STATE") && done.text().contains("idle"), "{done:?}");
 }
+
+#[test]
+fn the_inbox_opens_the_interface_with_the_waiting_agents() {
+    let fixture = ActionFixture::new("");
+    let (asking, _idle) = (fixture.agent("work"), fixture.agent("other"));
+    fixture.show_scene(&asking, "dialog", "waiting_approval");
+    let seat = Seat::open(&fixture, "inbox");
+    let screen = seat.wait_for_texts(&["waiting only", "Do you want to proceed?"]);
+    assert!(!screen.contains("other"), "{screen}");
+    seat.press(&["w"]);
+    seat.wait_for_texts(&["other"]);
+    seat.press(&["q"]);
+    seat.assert_ended("0");
+}

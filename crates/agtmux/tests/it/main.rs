@@ -36,6 +36,7 @@ mod hints;
 mod hook;
 mod hook_hints;
 mod hostile_names;
+mod inbox;
 mod ingest;
 mod interface;
 mod jq;
