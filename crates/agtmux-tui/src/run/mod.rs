@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use agtmux_api::wire::{ListQuery, ListScope, WatchEvent};
 use agtmux_client::{ClientError, DaemonClient, Follower, StreamSignal};
-use crossterm::event::{Event, EventStream};
+use crossterm::event::{Event, EventStream, MouseEventKind};
 use futures_util::StreamExt;
 use jiff::Timestamp;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -113,7 +113,7 @@ impl Interface {
         mut keys: EventStream,
         mut outcomes: mpsc::UnboundedReceiver<TuiOutcome>,
     ) -> Result<TuiExit, TuiError> {
-        self.draw().await?;
+        self.draw()?;
         while !self.has_quit {
             let due = self.next_wake();
             let message = tokio::select! {
@@ -133,7 +133,7 @@ impl Interface {
             let effects = update::update(&mut self.model, message, Timestamp::now());
             self.carry_out(effects, &mut keys).await?;
             if self.redraw_at.is_some_and(|at| at <= Instant::now()) {
-                self.draw().await?;
+                self.draw()?;
             }
         }
         Ok(TuiExit::Quit)
@@ -161,7 +161,7 @@ impl Interface {
         [due, self.redraw_at].into_iter().flatten().min().unwrap_or(never)
     }
 
-    async fn draw(&mut self) -> Result<(), TuiError> {
+    fn draw(&mut self) -> Result<(), TuiError> {
         self.redraw_at = None;
         let now = Timestamp::now();
         let drawn = self.screen.draw(&self.model, now)?;
@@ -236,9 +236,13 @@ fn connection_notice(error: &ClientError) -> TuiNotice {
 fn from_terminal(event: Event) -> Option<TuiMessage> {
     match event {
         Event::Key(key) => Some(TuiMessage::Key(key)),
-        Event::Mouse(event) => Some(TuiMessage::Mouse(event)),
+        Event::Mouse(event) if is_used(event.kind) => Some(TuiMessage::Mouse(event)),
         Event::Paste(text) => Some(TuiMessage::Paste(text)),
         Event::Resize(..) => Some(TuiMessage::Resized),
-        Event::FocusGained | Event::FocusLost => None,
+        Event::Mouse(_) | Event::FocusGained | Event::FocusLost => None,
     }
+}
+
+fn is_used(kind: MouseEventKind) -> bool {
+    matches!(kind, MouseEventKind::Down(_) | MouseEventKind::ScrollUp | MouseEventKind::ScrollDown)
 }

@@ -5,7 +5,8 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::cursor::Show;
-use crossterm::event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture};
+use crossterm::event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste};
+use crossterm::style::Print;
 use crossterm::terminal::{
     BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
     disable_raw_mode, enable_raw_mode,
@@ -20,6 +21,8 @@ use crate::view;
 
 /// Whether the terminal must be restored. Global, because the panic hook needs it.
 static IS_OPEN: AtomicBool = AtomicBool::new(false);
+/// Reports clicks and the wheel. crossterm's own sequence also reports every move, which would wake the interface.
+const REPORT_CLICKS: &str = "\u{1b}[?1000h\u{1b}[?1006h";
 /// A frame is written at once, so that the terminal never shows half of it.
 const FRAME_BYTES: usize = 64 * 1024;
 
@@ -69,7 +72,7 @@ impl Drop for TuiScreen {
 fn open() -> std::io::Result<()> {
     enable_raw_mode()?;
     IS_OPEN.store(true, Ordering::SeqCst);
-    execute!(stdout(), EnterAlternateScreen, Clear(ClearType::All), EnableMouseCapture, EnableBracketedPaste)
+    execute!(stdout(), EnterAlternateScreen, Clear(ClearType::All), Print(REPORT_CLICKS), EnableBracketedPaste)
         .inspect_err(|_| restore())
 }
 

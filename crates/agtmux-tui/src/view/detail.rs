@@ -19,7 +19,7 @@ const MIN_PREVIEW: u16 = 4;
 pub(super) fn draw(frame: &mut Frame, area: Rect, model: &TuiModel, now: Timestamp, drawn: &mut DrawnScreen) {
     drawn.detail = area;
     let Some(row) = model.list.selected() else { return };
-    drawn.ages.extend(row.item.since);
+    drawn.ages.extend(row.item.since.filter(|_| !row.has_ended));
     let heading = heading(row, model, now, area);
     let mut rest = below(frame, area, &heading);
     if let Some(dialog) = row.item.dialog.as_ref().filter(|_| !row.has_ended) {

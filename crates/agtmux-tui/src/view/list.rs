@@ -43,7 +43,7 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, model: &TuiModel, now: Timesta
                 frame.render_widget(group_line(model, title, *agents, usize::from(area.width)), row);
             }
             ListLine::Agent(agent) => {
-                drawn.ages.extend(agent.item.since);
+                drawn.ages.extend(agent.item.since.filter(|_| !agent.has_ended));
                 let is_selected = model.list.selected_line() == Some(n);
                 let place = place(agent, model.grouping);
                 frame.render_widget(agent_line(agent, &place, &columns, &model.look, now, is_selected), row);
@@ -120,8 +120,11 @@ fn agent_line(
     } else {
         " "
     };
-    let age = row.item.since.map_or_else(String::new, |since| age::age(since, now));
-    let said = summary(&row.item).unwrap_or_default();
+    let age = row.item.since.filter(|_| !row.has_ended).map_or_else(String::new, |since| age::age(since, now));
+    let said = match row.has_ended {
+        true => "ended; r resumes it".to_owned(),
+        false => summary(&row.item).unwrap_or_default(),
+    };
     let said_style = if row.is_waiting() { main } else { quiet };
     let mut spans = vec![
         Span::styled(format!(" {}", state.shape(look.unicode)), coloured(state.style())),

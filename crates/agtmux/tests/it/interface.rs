@@ -9,7 +9,9 @@ use agtmux_testkit::fake_agent::FakeAgent;
 use agtmux_testkit::{wait_for, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The interface in a pane of its own tmux server.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_agtmux");
+
+/// The interface in a pane.
 struct Seat {
     server: TestTmuxServer,
     pane: String,
@@ -21,9 +23,14 @@ impl Seat {
     /// Starts `agtmux` with these arguments outside the tmux server of the agents.
     #[track_caller]
     fn open(fixture: &ActionFixture, arguments: &str) -> Self {
-        let (server, files) = (fixture.world.tmux("seat"), fixture.world.home());
-        let program = env!("CARGO_BIN_EXE_agtmux");
-        let start = format!("sh -c 'echo $$ >pid; exec env -u TMUX {program} {arguments}'");
+        Self::open_on(fixture, fixture.world.tmux("seat"), &format!("env -u TMUX {PROGRAM} {arguments}"))
+    }
+
+    /// Starts this command in a new session of this server.
+    #[track_caller]
+    fn open_on(fixture: &ActionFixture, server: TestTmuxServer, command: &str) -> Self {
+        let files = fixture.world.home();
+        let start = format!("sh -c 'echo $$ >pid; exec {command}'");
         let command = format!("cd {} && read -r go; {start}; echo $? >status; exec cat", files.display());
         let pane = server.new_session("seat", &command);
         server.run(&["pipe-pane", "-t", &pane, &format!("cat >{}/printed", files.display())]);
@@ -165,6 +172,19 @@ fn the_list_is_filtered_and_fits_a_resized_terminal() {
 }
 
 #[test]
+fn a_click_selects_an_agent() {
+    let fixture = ActionFixture::new("");
+    let (_one, _other) = (fixture.agent("aa"), fixture.agent("bb"));
+    let seat = Seat::open(&fixture, "");
+    seat.wait_for_texts(&["2 idle", "claude  aa:0.0"]);
+    // The terminal reports a click at column 5 of row 5, which shows the second agent.
+    seat.write("\u{1b}[<0;5;5M\u{1b}[<0;5;5m");
+    seat.wait_for_texts(&["claude  bb:0.0"]);
+    seat.press(&["q"]);
+    seat.assert_ended("0");
+}
+
+#[test]
 fn attach_returns_to_the_interface_after_a_detach() {
     let fixture = ActionFixture::new("");
     let _agent = fixture.agent("work");
@@ -179,6 +199,38 @@ fn attach_returns_to_the_interface_after_a_detach() {
     seat.press(&["?"]);
     seat.wait_for_texts(&["select the next agent"]);
     seat.press(&["q", "q"]);
+    seat.assert_ended("0");
+}
+
+#[test]
+fn inside_tmux_the_client_is_switched_and_the_interface_goes_on() {
+    let fixture = ActionFixture::new("");
+    let _agent = fixture.agent("work");
+    let seat = Seat::open_on(&fixture, fixture.server.clone(), PROGRAM);
+    seat.wait_for_texts(&["1 idle"]);
+    let _client = fixture.server.attach("seat");
+    let session = || fixture.server.run(&["list-clients", "-F", "#{client_session}"]).trim().to_owned();
+    assert_eq!(session(), "seat");
+    seat.press(&["Enter"]);
+    wait_until("the client to be switched", SOON, || session() == "work");
+    seat.wait_for_texts(&["1 idle", "q quit"]);
+    seat.press(&["q"]);
+    seat.assert_ended("0");
+}
+
+#[test]
+fn an_agent_is_ended_after_a_question_and_stays_listed_while_its_pane_is_there() {
+    let fixture = ActionFixture::new("");
+    let agent = fixture.agent("work");
+    fixture.server.run(&["set-option", "-t", "=work:", "remain-on-exit", "on"]);
+    let seat = Seat::open(&fixture, "");
+    seat.wait_for_texts(&["1 idle"]);
+    seat.press(&["x"]);
+    seat.wait_for_texts(&["stop claude work:0.0?", "end it with SIGKILL"]);
+    seat.press(&["K"]);
+    seat.wait_for_texts(&["claude work:0.0 has ended", "ended; r"]);
+    assert!(fixture.item(&agent).is_none_or(|item| item["runtime_id"].is_null()));
+    seat.press(&["q"]);
     seat.assert_ended("0");
 }
 
