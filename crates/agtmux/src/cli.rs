@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    adapters, attach, audit, config, daemon, emit, explain, history, hook, kill, list, mirror, replay, respond, resume,
-    run, seen, send, setup, target, task, view_output, wait, watch, web,
+    adapters, attach, audit, config, daemon, emit, explain, history, hook, inbox, kill, list, mirror, replay, respond,
+    resume, run, seen, send, setup, target, task, view_output, wait, watch, web,
 };
 use crate::jq::{self, JqFilter};
 
@@ -33,7 +33,7 @@ Environment:
 
 /// See and control the AI coding agents that run in tmux
 ///
-/// Without a command, lists the panes in which an agent runs.
+/// Without a command, opens the interface on a terminal. In a pipe or a script, lists the panes in which an agent runs.
 #[derive(Debug, Parser)]
 #[command(name = "agtmux", version, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
@@ -48,6 +48,11 @@ pub(crate) enum CliCommand {
     /// Without a subcommand, lists the panes in which an agent runs.
     #[command(visible_alias = "ls")]
     List(list::ListArgs),
+    /// Answer the waiting agents, one after the other
+    ///
+    /// On a terminal, opens the interface with the waiting agents only. Otherwise, and with --plain, prints each dialog as
+    /// plain lines and reads the answers from stdin. An answer is refused if the dialog has changed.
+    Inbox(inbox::InboxArgs),
     /// Follow changes to panes, windows or sessions
     ///
     /// On a terminal, shows a table and keeps it up to date; press q or Ctrl-C to quit. In a pipe, prints one line of
@@ -217,6 +222,7 @@ mod tests {
         for line in [
             "agtmux",
             "agtmux ls",
+            "agtmux inbox --plain",
             "agtmux list --json --all",
             "agtmux list panes --target host --session s --state running --agent claude --needs-action --json --all",
             "agtmux list panes --all-targets --target-session host/work",

@@ -34,6 +34,11 @@ pub(crate) fn ask(question: &str) -> CliResult<Option<String>> {
     let mut stderr = std::io::stderr();
     let asked = write!(stderr, "{} ", sanitize::for_terminal(question)).and_then(|()| stderr.flush());
     asked.map_err(|error| CliError::io("ask on the terminal", error))?;
+    line()
+}
+
+/// Reads one line of stdin, without whitespace around it. `None` at the end of stdin.
+pub(crate) fn line() -> CliResult<Option<String>> {
     let mut line = String::new();
     let typed =
         std::io::stdin().lock().read_line(&mut line).map_err(|error| CliError::io("read your answer", error))?;

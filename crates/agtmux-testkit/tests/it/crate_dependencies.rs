@@ -9,14 +9,18 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 const TESTKIT: &str = "agtmux-testkit";
 
 /// Each crate and the workspace crates that it may depend on. Tests may also use the testkit.
-const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 8] = [
+const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 9] = [
     ("agtmux-core", &[]),
     ("agtmux-tmux", &[]),
     ("agtmux-agents", &["agtmux-core"]),
     ("agtmux-api", &["agtmux-core"]),
     ("agtmux-client", &["agtmux-api", "agtmux-core"]),
     ("agtmux-daemon", &["agtmux-agents", "agtmux-api", "agtmux-core", "agtmux-tmux"]),
-    ("agtmux", &["agtmux-agents", "agtmux-api", "agtmux-client", "agtmux-core", "agtmux-daemon", "agtmux-tmux"]),
+    ("agtmux-tui", &["agtmux-api", "agtmux-client", "agtmux-core"]),
+    (
+        "agtmux",
+        &["agtmux-agents", "agtmux-api", "agtmux-client", "agtmux-core", "agtmux-daemon", "agtmux-tmux", "agtmux-tui"],
+    ),
     (TESTKIT, &[]),
 ];
 

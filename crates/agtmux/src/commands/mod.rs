@@ -13,6 +13,8 @@ pub(crate) mod filters;
 pub(crate) mod guards;
 pub(crate) mod history;
 pub(crate) mod hook;
+pub(crate) mod inbox;
+pub(crate) mod interface;
 pub(crate) mod kill;
 pub(crate) mod list;
 pub(crate) mod mirror;
@@ -41,7 +43,9 @@ use crate::error::{CliError, CliResult};
 
 pub(crate) fn run(command: Option<CliCommand>) -> CliResult {
     match command {
+        None if interface::is_possible() => block_on(interface::run(false)),
         None => block_on(list::run(list::ListArgs::default())),
+        Some(CliCommand::Inbox(args)) => block_on(inbox::run(args)),
         Some(CliCommand::List(args)) => block_on(list::run(args)),
         Some(CliCommand::Watch(args)) => block_on(async { watch::run(args).await?.into_result() }),
         Some(CliCommand::Status { json }) => block_on(status::run(json)),

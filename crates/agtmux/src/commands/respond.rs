@@ -47,7 +47,7 @@ pub(crate) struct RespondArgs {
     json: bool,
 }
 
-fn parse_answer(word: &str) -> Result<DialogAnswer, String> {
+pub(super) fn parse_answer(word: &str) -> Result<DialogAnswer, String> {
     let number = |word: &str| word.trim().parse().ok().filter(|n: &u32| *n > 0);
     let numbers: Option<Vec<u32>> = word.split(',').map(number).collect();
     match (word, numbers) {
@@ -132,7 +132,7 @@ fn outcome_lines(done: &ActionOutcome<RespondReport>) -> Vec<String> {
     lines.iter().map(|line| sanitize::for_terminal(line)).collect()
 }
 
-fn dialog_lines(word: &str, dialog: &Dialog) -> Vec<String> {
+pub(super) fn dialog_lines(word: &str, dialog: &Dialog) -> Vec<String> {
     let subject = dialog.subject.iter().flat_map(|subject| subject.lines()).map(|line| format!("  {line}"));
     let cut = dialog.subject_truncated.then(|| "  (a part of this is not visible)".to_owned());
     let options = dialog.options.iter().map(|option| format!("  {}. {}", option.n, option.label));

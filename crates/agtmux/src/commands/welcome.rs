@@ -5,11 +5,9 @@ use std::io::IsTerminal;
 use agtmux_api::config::Config;
 use agtmux_api::paths::Paths;
 use agtmux_tmux::{SocketDir, is_listening, socket_of_tmux_variable};
-use clap::Parser;
 
-use super::{demo, list, watch};
-use crate::cli::{Cli, CliCommand};
-use crate::error::{CliError, CliResult};
+use super::{demo, interface, list};
+use crate::error::CliResult;
 use crate::input;
 use crate::terminal::StdoutTerminal;
 
@@ -17,10 +15,9 @@ pub(crate) async fn run() -> CliResult {
     let config = Config::load(&Paths::from_env()?.config)?;
     let on_terminal = StdoutTerminal::detect().is_tty;
     if tmux_server_runs(&config) {
-        return if on_terminal {
-            watch::run(watch_args()?).await?.into_result()
-        } else {
-            list::run(list::ListArgs::default()).await
+        return match interface::is_possible() {
+            true => interface::run(false).await,
+            false => list::run(list::ListArgs::default()).await,
         };
     }
     if on_terminal && std::io::stdin().is_terminal() && !wants_demo()? {
@@ -39,13 +36,4 @@ fn tmux_server_runs(config: &Config) -> bool {
 fn wants_demo() -> CliResult<bool> {
     let answer = input::ask("No tmux server is running. Show a demo on a private tmux server? [Y/n]")?;
     Ok(answer.is_some_and(|answer| !matches!(answer.to_lowercase().as_str(), "n" | "no")))
-}
-
-/// The arguments of `agtmux watch` without options. They are parsed by clap, so that the defaults are defined in one
-/// place.
-fn watch_args() -> CliResult<watch::WatchArgs> {
-    match Cli::try_parse_from(["agtmux", "watch"]).map(|cli| cli.command) {
-        Ok(Some(CliCommand::Watch(args))) => Ok(args),
-        _ => Err(CliError::io("run `agtmux watch`", "its default arguments are invalid")),
-    }
 }

@@ -79,7 +79,7 @@ impl HostileWorld {
             &["mirror", "status"],
             &["audit"],
         ];
-        let others: [&[&str]; 33] = [
+        let others: [&[&str]; 34] = [
             &["watch", "--once", "--all", "--format", "table"],
             &["watch", "--once", "--all", "--format", "jsonl"],
             &["list", "panes", "--all", "-F", "#{session_name} #{pane_title} #{pane_current_path}"],
@@ -97,6 +97,7 @@ impl HostileWorld {
             &["config", "check"],
             &["config", "check", &file],
             &["respond", agent, "approve"],
+            &["inbox", "--plain"],
             &["adapters", "record", agent],
             &["adapters", "check", &file],
             &["adapters", "new", HOSTILE],

@@ -6,6 +6,7 @@ mod scripts;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 
+use crate::commands::interface;
 use crate::error::{CliError, CliExit, CliResult};
 use crate::message::CliMessage;
 use crate::quit_signals::QuitSignals;
@@ -17,7 +18,12 @@ pub(crate) async fn run() -> CliResult {
     let mut quit = QuitSignals::new()?;
     let environment = DemoEnvironment::build()?;
     let on_terminal = StdoutTerminal::detect().is_tty;
-    let view: &[&str] = if on_terminal { &["watch"] } else { &["list", "panes"] };
+    // Without arguments, agtmux opens the interface on a terminal.
+    let view: &[&str] = match (interface::is_possible(), on_terminal) {
+        (true, _) => &[],
+        (false, true) => &["watch"],
+        (false, false) => &["list", "panes"],
+    };
     // The viewer is a separate process with the demo's environment, because a client reports its own tmux server to the
     // daemon.
     let mut viewer =

@@ -1,0 +1,55 @@
+use agtmux_core::state::State;
+
+use super::agents::AgentRow;
+
+/// How the list groups its rows.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum RowGrouping {
+    #[default]
+    Session,
+    Directory,
+    State,
+    None,
+}
+
+impl RowGrouping {
+    pub fn next(self) -> Self {
+        match self {
+            Self::Session => Self::Directory,
+            Self::Directory => Self::State,
+            Self::State => Self::None,
+            Self::None => Self::Session,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Session => "by session",
+            Self::Directory => "by directory",
+            Self::State => "by state",
+            Self::None => "not grouped",
+        }
+    }
+
+    /// The title of the group that this row is in.
+    pub fn title(self, row: &AgentRow) -> String {
+        match self {
+            Self::Session => row.session(),
+            Self::Directory => row.item.cwd.clone().unwrap_or_else(|| "no directory".to_owned()),
+            Self::State => state_title(row).to_owned(),
+            Self::None => String::new(),
+        }
+    }
+}
+
+fn state_title(row: &AgentRow) -> &'static str {
+    match row.item.state {
+        _ if row.has_ended => "ended",
+        Some(State::WaitingApproval | State::WaitingInput) => "waiting",
+        Some(State::Error) => "error",
+        Some(_) if row.item.unseen => "completed, unseen",
+        Some(State::Running) => "running",
+        Some(State::Completed | State::Idle) => "idle",
+        Some(State::Unknown) | None => "unknown",
+    }
+}

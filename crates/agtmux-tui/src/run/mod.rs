@@ -1,0 +1,248 @@
+//! Runs the interface on a real terminal: reads keys and the event stream, draws, and carries out the effects.
+
+mod attach;
+mod reports;
+mod requests;
+mod screen;
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::time::Duration;
+
+use agtmux_api::wire::{ListQuery, ListScope, WatchEvent};
+use agtmux_client::{ClientError, DaemonClient, Follower, StreamSignal};
+use crossterm::event::{Event, EventStream, MouseEventKind};
+use futures_util::StreamExt;
+use jiff::Timestamp;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+pub use screen::look_from_environment;
+
+use crate::model::{TerminalLook, TuiModel, TuiNotice};
+use crate::update::{self, TuiEffect, TuiMessage, TuiOutcome};
+use screen::TuiScreen;
+
+/// News of the fleet is drawn at most this often. Keys are drawn at once.
+const FLEET_REDRAW: Duration = Duration::from_millis(100);
+
+/// Reports writes to the terminal of a pane. The program that opens the interface implements it, because only some
+/// platforms can watch terminals.
+pub trait TerminalWatcher {
+    /// Watches this terminal from now on, or none.
+    fn watch(&mut self, tty: Option<&str>);
+    /// Resolves when the watched terminal was written to.
+    fn wrote(&mut self) -> Pin<Box<dyn Future<Output = ()> + '_>>;
+}
+
+pub struct TuiOptions {
+    pub daemon: DaemonClient,
+    /// The agtmux program, to attach with.
+    pub program: PathBuf,
+    pub look: TerminalLook,
+    /// Start with the waiting agents only.
+    pub waiting_only: bool,
+    pub watcher: Box<dyn TerminalWatcher>,
+}
+
+/// How the interface ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TuiExit {
+    Quit,
+    /// SIGTERM or SIGHUP.
+    Terminated,
+}
+
+/// The terminal failed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot use the terminal: {0}")]
+pub struct TuiError(#[from] std::io::Error);
+
+/// Shows the interface until the person quits it.
+pub async fn run(options: TuiOptions) -> Result<TuiExit, TuiError> {
+    let signals = EndSignals::new()?;
+    let screen = TuiScreen::enter()?;
+    let model = TuiModel::new(options.look.clone(), options.waiting_only);
+    let (outcomes_in, outcomes) = mpsc::unbounded_channel();
+    let stream = Some(follow(&options.daemon));
+    let keys = EventStream::new();
+    let interface = Interface { options, screen, model, outcomes_in, stream, has_quit: false, redraw_at: None };
+    interface.run(signals, keys, outcomes).await
+}
+
+struct EndSignals {
+    terminate: Signal,
+    hang_up: Signal,
+    /// While another program uses the terminal, Ctrl-C is for that program.
+    _interrupt: Signal,
+}
+
+impl EndSignals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+            _interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn received(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.hang_up.recv() => {}
+        }
+    }
+}
+
+struct Interface {
+    options: TuiOptions,
+    screen: TuiScreen,
+    model: TuiModel,
+    outcomes_in: mpsc::UnboundedSender<TuiOutcome>,
+    /// None after the stream has failed, until the person asks for another try.
+    stream: Option<Follower<WatchEvent>>,
+    has_quit: bool,
+    redraw_at: Option<Instant>,
+}
+
+impl Interface {
+    async fn run(
+        mut self,
+        mut signals: EndSignals,
+        mut keys: EventStream,
+        mut outcomes: mpsc::UnboundedReceiver<TuiOutcome>,
+    ) -> Result<TuiExit, TuiError> {
+        self.draw()?;
+        while !self.has_quit {
+            let due = self.next_wake();
+            let message = tokio::select! {
+                () = signals.received() => return Ok(TuiExit::Terminated),
+                key = keys.next() => match key {
+                    Some(event) => from_terminal(event?),
+                    // The terminal is gone.
+                    None => return Ok(TuiExit::Terminated),
+                },
+                outcome = outcomes.recv() => outcome.map(TuiMessage::Done),
+                signal = next_signal(&mut self.stream) => Some(TuiMessage::Stream(signal)),
+                () = self.options.watcher.wrote() => Some(TuiMessage::PaneWrote),
+                () = sleep_until(due) => Some(TuiMessage::Due),
+            };
+            let Some(message) = message else { continue };
+            self.note_redraw(&message);
+            let effects = update::update(&mut self.model, message, Timestamp::now());
+            self.carry_out(effects, &mut keys).await?;
+            if self.redraw_at.is_some_and(|at| at <= Instant::now()) {
+                self.draw()?;
+            }
+        }
+        Ok(TuiExit::Quit)
+    }
+
+    /// Decides when the effect of a message is drawn. A write to a pane changes nothing yet.
+    fn note_redraw(&mut self, message: &TuiMessage) {
+        let now = Instant::now();
+        let at = match message {
+            TuiMessage::PaneWrote | TuiMessage::Stream(Ok(StreamSignal::Event(_))) => return,
+            TuiMessage::Stream(Ok(StreamSignal::CaughtUp)) if self.model.fleet.is_complete() => now + FLEET_REDRAW,
+            _ => now,
+        };
+        self.redraw_at = Some(self.redraw_at.map_or(at, |before| before.min(at)));
+    }
+
+    fn next_wake(&self) -> Instant {
+        let now = Timestamp::now();
+        let due = update::next_due(&self.model, now).map(|due| {
+            let wait = Duration::try_from(due.duration_since(now)).unwrap_or(Duration::ZERO);
+            // A little later, so that the clock has surely reached the moment.
+            Instant::now() + wait + Duration::from_millis(1)
+        });
+        let never = Instant::now() + Duration::from_secs(24 * 3600);
+        [due, self.redraw_at].into_iter().flatten().min().unwrap_or(never)
+    }
+
+    fn draw(&mut self) -> Result<(), TuiError> {
+        self.redraw_at = None;
+        let now = Timestamp::now();
+        let drawn = self.screen.draw(&self.model, now)?;
+        for effect in update::drawn(&mut self.model, drawn, now) {
+            self.start(effect);
+        }
+        Ok(())
+    }
+
+    async fn carry_out(&mut self, effects: Vec<TuiEffect>, keys: &mut EventStream) -> Result<(), TuiError> {
+        for effect in effects {
+            match effect {
+                TuiEffect::Attach(agent) => {
+                    // A reader of keys would take keys from the other program.
+                    drop(std::mem::replace(keys, EventStream::new()));
+                    let result = attach::attach(self, &agent).await?;
+                    *keys = EventStream::new();
+                    let outcome = TuiMessage::Done(TuiOutcome::Attached { agent, result });
+                    update::update(&mut self.model, outcome, Timestamp::now());
+                    self.redraw_at = Some(Instant::now());
+                }
+                effect => self.start(effect),
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts an effect that does not need the terminal.
+    fn start(&mut self, effect: TuiEffect) {
+        match effect {
+            TuiEffect::Quit => self.has_quit = true,
+            TuiEffect::WatchTerminal(tty) => self.options.watcher.watch(tty.as_deref()),
+            TuiEffect::Connect => self.stream = Some(follow(&self.options.daemon)),
+            effect => requests::spawn(&self.options.daemon, effect, &self.outcomes_in),
+        }
+    }
+}
+
+/// Follows all panes: a pane whose agent has ended stays in the list.
+fn follow(daemon: &DaemonClient) -> Follower<WatchEvent> {
+    daemon.watch(ListQuery { scope: Some(ListScope::Panes), all: true, ..ListQuery::default() })
+}
+
+/// The next signal of the event stream. Never resolves after the stream has failed.
+async fn next_signal(stream: &mut Option<Follower<WatchEvent>>) -> Result<StreamSignal<WatchEvent>, TuiNotice> {
+    let Some(follower) = stream else { return std::future::pending().await };
+    match follower.next().await {
+        Ok(signal) => Ok(signal),
+        Err(error) => {
+            *stream = None;
+            Err(connection_notice(&error))
+        }
+    }
+}
+
+/// Why there is no connection to the daemon, and the next step.
+fn connection_notice(error: &ClientError) -> TuiNotice {
+    let hint = match error {
+        ClientError::Version { .. } => "agtmux daemon restart",
+        ClientError::NotRunning(_) | ClientError::AutostartForbidden(_) => "agtmux daemon start",
+        ClientError::StartFailed { .. } | ClientError::StartTimeout(_) => "agtmux daemon logs",
+        ClientError::Refused(refusal) => refusal.hint.as_deref().unwrap_or("agtmux daemon status"),
+        _ => "agtmux daemon status",
+    };
+    let details = match error {
+        ClientError::StartFailed { stderr, .. } => format!("{error}: {}", stderr.trim()),
+        _ => error.to_string(),
+    };
+    TuiNotice::error(details, Some(hint.to_owned()))
+}
+
+fn from_terminal(event: Event) -> Option<TuiMessage> {
+    match event {
+        Event::Key(key) => Some(TuiMessage::Key(key)),
+        Event::Mouse(event) if is_used(event.kind) => Some(TuiMessage::Mouse(event)),
+        Event::Paste(text) => Some(TuiMessage::Paste(text)),
+        Event::Resize(..) => Some(TuiMessage::Resized),
+        Event::Mouse(_) | Event::FocusGained | Event::FocusLost => None,
+    }
+}
+
+fn is_used(kind: MouseEventKind) -> bool {
+    matches!(kind, MouseEventKind::Down(_) | MouseEventKind::ScrollUp | MouseEventKind::ScrollDown)
+}

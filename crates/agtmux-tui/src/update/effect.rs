@@ -1,0 +1,95 @@
+//! What the update asks the program to do, and what comes back.
+
+use agtmux_api::error::ErrorCode;
+use agtmux_api::wire::{
+    KillAction, KillReport, OutputAction, OutputReport, RespondAction, RespondReport, ResumeAction, ResumeReport,
+    SendAction, SendReport, WatchEvent,
+};
+use agtmux_client::StreamSignal;
+use crossterm::event::{KeyEvent, MouseEvent};
+
+use crate::model::{AgentKey, AgentTarget, ReaderSubject, TuiNotice};
+
+/// What happened.
+#[derive(Debug)]
+pub enum TuiMessage {
+    Key(KeyEvent),
+    Mouse(MouseEvent),
+    Paste(String),
+    Resized,
+    Stream(Result<StreamSignal<WatchEvent>, TuiNotice>),
+    /// A moment that `next_due` named has come.
+    Due,
+    /// The program in the watched pane wrote to its terminal.
+    PaneWrote,
+    Done(TuiOutcome),
+}
+
+/// What the program must do. Each request carries its guards.
+#[derive(Debug, PartialEq, Eq)]
+pub enum TuiEffect {
+    Respond {
+        key: AgentKey,
+        action: RespondAction,
+    },
+    Send {
+        agent: AgentTarget,
+        action: SendAction,
+    },
+    Kill {
+        agent: AgentTarget,
+        action: KillAction,
+    },
+    Resume {
+        agent: AgentTarget,
+        action: ResumeAction,
+    },
+    Explain {
+        key: AgentKey,
+        reference: String,
+    },
+    History {
+        key: AgentKey,
+        reference: String,
+    },
+    ReadOutput {
+        key: AgentKey,
+        action: OutputAction,
+    },
+    ReadPreview {
+        key: AgentKey,
+        action: OutputAction,
+    },
+    /// Report writes to this terminal, instead of the one before.
+    WatchTerminal(Option<String>),
+    Attach(AgentTarget),
+    /// Open the event stream again.
+    Connect,
+    Quit,
+}
+
+/// The result of an effect.
+#[derive(Debug)]
+pub enum TuiOutcome {
+    Responded { key: AgentKey, result: Result<RespondReport, RequestFailure> },
+    Sent { agent: AgentTarget, result: Result<SendReport, RequestFailure> },
+    Killed { agent: AgentTarget, result: Result<KillReport, RequestFailure> },
+    Resumed { agent: AgentTarget, result: Result<ResumeReport, RequestFailure> },
+    Read { key: AgentKey, subject: ReaderSubject, result: Result<Vec<String>, RequestFailure> },
+    Preview { key: AgentKey, result: Result<OutputReport, RequestFailure> },
+    Attached { agent: AgentTarget, result: Result<(), String> },
+}
+
+/// Why a request failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestFailure {
+    pub code: Option<ErrorCode>,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+impl RequestFailure {
+    pub fn notice(self, what: &str) -> TuiNotice {
+        TuiNotice::error(format!("{what}: {}", self.message), self.hint)
+    }
+}

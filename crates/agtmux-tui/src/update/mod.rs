@@ -1,0 +1,82 @@
+//! Changes the model. Pure: `now` is an argument, and everything to do is returned as effects.
+
+mod act;
+mod answer;
+mod effect;
+mod fleet;
+mod keys;
+mod mouse;
+mod outcome;
+mod overlay;
+mod preview;
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+pub use effect::{RequestFailure, TuiEffect, TuiMessage, TuiOutcome};
+
+use crate::age;
+use crate::model::{AgentKey, DrawnScreen, TuiModel};
+
+/// The name of this client in the audit log.
+pub const CLIENT_NAME: &str = "tui";
+
+/// Rows keep their places for this long after a key press.
+pub const CALM: Duration = Duration::from_secs(2);
+
+/// Applies a message, and returns what is to be done.
+pub fn update(model: &mut TuiModel, message: TuiMessage, now: Timestamp) -> Vec<TuiEffect> {
+    let before = shown_dialog(model);
+    let effects = match message {
+        TuiMessage::Key(key) => {
+            model.last_input = Some(now);
+            keys::press(model, key, now)
+        }
+        TuiMessage::Mouse(event) => mouse::mouse(model, event, now),
+        TuiMessage::Paste(text) => {
+            model.last_input = Some(now);
+            overlay::paste(model, &text)
+        }
+        TuiMessage::Resized => Vec::new(),
+        TuiMessage::Stream(signal) => fleet::receive(model, signal, now),
+        TuiMessage::Due => due(model, now),
+        TuiMessage::PaneWrote => preview::schedule(model, now),
+        TuiMessage::Done(outcome) => outcome::done(model, outcome, now),
+    };
+    if shown_dialog(model) != before {
+        // Another agent or another dialog: its reader starts at the top, with nothing marked.
+        model.detail_scroll = 0;
+        model.marked.clear();
+    }
+    effects
+}
+
+/// Notes what is on the screen now.
+pub fn drawn(model: &mut TuiModel, screen: DrawnScreen, now: Timestamp) -> Vec<TuiEffect> {
+    model.drawn = screen.after(&model.drawn);
+    model.detail_scroll = model.detail_scroll.min(model.drawn.max_detail_scroll);
+    preview::follow_selection(model, now)
+}
+
+/// When something must happen although no event arrives.
+pub fn next_due(model: &TuiModel, now: Timestamp) -> Option<Timestamp> {
+    let order = model.list.is_stale.then(|| calm_at(model)).flatten();
+    let ages = age::next_change(model.drawn.ages.iter().copied(), now);
+    [order, ages, model.preview.due].into_iter().flatten().min()
+}
+
+fn due(model: &mut TuiModel, now: Timestamp) -> Vec<TuiEffect> {
+    fleet::arrange_if_calm(model, now);
+    preview::read_if_due(model, now)
+}
+
+/// The moment at which rows may move again.
+fn calm_at(model: &TuiModel) -> Option<Timestamp> {
+    model.last_input.map(|at| at + CALM)
+}
+
+fn shown_dialog(model: &TuiModel) -> Option<(AgentKey, Option<String>)> {
+    let row = model.list.selected()?;
+    Some((row.key.clone(), row.item.dialog.as_ref().map(|dialog| dialog.fingerprint.clone())))
+}

@@ -1,0 +1,109 @@
+//! Takes the results of requests.
+
+use agtmux_api::error::ErrorCode;
+use agtmux_api::wire::{KillReport, KillSignal, RespondReport, SendReport, Verification};
+use jiff::Timestamp;
+
+use super::{RequestFailure, TuiEffect, TuiOutcome, preview};
+use crate::model::{AgentKey, AgentTarget, ReaderSubject, TuiModel, TuiNotice, TuiOverlay};
+
+pub(super) fn done(model: &mut TuiModel, outcome: TuiOutcome, now: Timestamp) -> Vec<TuiEffect> {
+    match outcome {
+        TuiOutcome::Responded { key, result } => responded(model, &key, result),
+        TuiOutcome::Sent { agent, result } => model.notice = Some(sent(model, &agent, result)),
+        TuiOutcome::Killed { agent, result } => {
+            model.notice = Some(result.map_or_else(|why| why.notice("not stopped"), |report| killed(&agent, &report)));
+        }
+        TuiOutcome::Resumed { agent, result } => {
+            model.notice = Some(match result {
+                Ok(report) if report.resumed_runtime_id.is_some() => {
+                    TuiNotice::info(format!("resumed {}", agent.label))
+                }
+                Ok(report) => TuiNotice::error(format!("the agent did not start: {}", report.command), None),
+                Err(why) => why.notice("not resumed"),
+            });
+        }
+        TuiOutcome::Read { key, subject, result } => read(model, &key, subject, result),
+        TuiOutcome::Preview { key, result } => return preview::received(model, &key, result, now),
+        TuiOutcome::Attached { agent, result: Err(why) } => {
+            model.notice = Some(TuiNotice::error(format!("not attached to {}: {why}", agent.label), None));
+        }
+        TuiOutcome::Attached { result: Ok(()), .. } => {}
+    }
+    Vec::new()
+}
+
+/// After an answer, selects the next waiting agent, unless the person has selected another one since.
+fn responded(model: &mut TuiModel, key: &AgentKey, result: Result<RespondReport, RequestFailure>) {
+    if model.answering.as_ref() == Some(key) {
+        model.answering = None;
+    }
+    let report = match result {
+        Ok(report) => report,
+        Err(why) => return model.notice = Some(not_answered(why)),
+    };
+    if report.verified == Verification::Failed {
+        let hint = Some("Enter attaches".to_owned());
+        return model.notice = Some(TuiNotice::error("the keys were typed, but the dialog is still open", hint));
+    }
+    let others = model.list.all().iter().filter(|row| row.is_waiting() && row.key != *key).count();
+    let left = others + usize::from(report.asks_now.is_some());
+    model.notice = Some(TuiNotice::info(format!("answered {} · {left} left", report.answered)));
+    if model.list.selected().is_some_and(|row| row.key == *key) {
+        model.list.step(true, true, |row| row.is_waiting() && row.key != *key);
+    }
+}
+
+fn not_answered(why: RequestFailure) -> TuiNotice {
+    match why.code {
+        Some(ErrorCode::StateChanged) => {
+            TuiNotice::error("the dialog changed, so nothing was typed; read the new one", None)
+        }
+        Some(ErrorCode::SubjectTruncated) => TuiNotice::error(
+            "only a part of what you would approve is visible, so nothing was typed",
+            Some("Enter attaches: read it there".to_owned()),
+        ),
+        _ => why.notice("not answered"),
+    }
+}
+
+fn sent(model: &mut TuiModel, agent: &AgentTarget, result: Result<SendReport, RequestFailure>) -> TuiNotice {
+    let draft = Some("s opens your text again".to_owned());
+    let report = match result {
+        Ok(report) => report,
+        Err(why) => return TuiNotice { hint: draft, ..why.notice("not sent") },
+    };
+    match report.verified {
+        Verification::Failed => TuiNotice::error("not submitted: the text is still in the input box", draft),
+        verified => {
+            model.drafts.remove(&agent.key);
+            let doubt =
+                if verified == Verification::Inconclusive { "; could not verify that it was submitted" } else { "" };
+            TuiNotice::info(format!("sent to {}{doubt}", agent.label))
+        }
+    }
+}
+
+fn killed(agent: &AgentTarget, report: &KillReport) -> TuiNotice {
+    TuiNotice::info(match (report.ended, report.signal) {
+        (true, _) => format!("{} has ended", agent.label),
+        (false, KillSignal::Int) => format!("interrupted {} with Ctrl-C", agent.label),
+        (false, signal) => format!("sent {signal} to {}; it has not ended yet", agent.label),
+    })
+}
+
+fn read(model: &mut TuiModel, key: &AgentKey, subject: ReaderSubject, result: Result<Vec<String>, RequestFailure>) {
+    let height = model.drawn.reader_height;
+    let Some(TuiOverlay::Reader(reader)) = &mut model.overlay else { return };
+    if reader.key.as_ref() != Some(key) || reader.subject != subject {
+        return;
+    }
+    reader.lines = Some(match result {
+        Ok(lines) => lines,
+        Err(why) => [Some(why.message), why.hint.map(|hint| format!("try: {hint}"))].into_iter().flatten().collect(),
+    });
+    if subject == ReaderSubject::Output {
+        // The newest line is at the end.
+        reader.scroll = reader.max_scroll(height.max(1));
+    }
+}

@@ -1,0 +1,141 @@
+//! The selected agent: what it is, its dialog, and its screen.
+
+use jiff::Timestamp;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::theme::{self, StateLook};
+use super::{dialog, list};
+use crate::age;
+use crate::model::{AgentRow, DrawnDialog, DrawnScreen, TuiModel};
+use crate::{sgr, text};
+
+/// Below this height, the details have one line about the agent.
+const MIN_FOR_HEADING: u16 = 12;
+/// A preview with fewer lines says nothing.
+const MIN_PREVIEW: u16 = 4;
+
+pub(super) fn draw(frame: &mut Frame, area: Rect, model: &TuiModel, now: Timestamp, drawn: &mut DrawnScreen) {
+    drawn.detail = area;
+    let Some(row) = model.list.selected() else { return };
+    drawn.ages.extend(row.item.since.filter(|_| !row.has_ended));
+    let heading = heading(row, model, now, area);
+    let mut rest = below(frame, area, &heading);
+    if let Some(dialog) = row.item.dialog.as_ref().filter(|_| !row.has_ended) {
+        let is_answered = model.answering.as_ref() == Some(&row.key);
+        let lines = dialog::lines(model, dialog, is_answered, usize::from(area.width));
+        let height = usize::from(rest.height).min(lines.len());
+        drawn.max_detail_scroll = lines.len() - height;
+        let scroll = model.detail_scroll.min(drawn.max_detail_scroll);
+        let shown: Vec<Line> = lines.into_iter().skip(scroll).take(height).collect();
+        drawn.dialog = Some(DrawnDialog {
+            key: row.key.clone(),
+            fingerprint: dialog.fingerprint.clone(),
+            since: now,
+            is_read: scroll == drawn.max_detail_scroll,
+        });
+        rest = below(frame, rest, &shown);
+        mark_more(frame, area, rest, drawn.max_detail_scroll - scroll);
+    }
+    preview(frame, rest, row, model, drawn);
+}
+
+/// Draws lines at the top of an area and returns the area below them.
+fn below(frame: &mut Frame, area: Rect, lines: &[Line]) -> Rect {
+    for (y, line) in (area.y..area.bottom()).zip(lines) {
+        frame.render_widget(line, Rect { y, height: 1, ..area });
+    }
+    let used = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(area.height);
+    Rect { y: area.y + used, height: area.height - used, ..area }
+}
+
+/// Says that the dialog goes on below the screen.
+fn mark_more(frame: &mut Frame, area: Rect, rest: Rect, lines: usize) {
+    if lines > 0 {
+        let label = format!(" PgDn: {lines} more ");
+        let x = area.right().saturating_sub(u16::try_from(label.len()).unwrap_or(area.width));
+        frame.buffer_mut().set_string(x.max(area.x), rest.y.saturating_sub(1), label, theme::ACCENT.reversed());
+    }
+}
+
+fn heading(row: &AgentRow, model: &TuiModel, now: Timestamp, area: Rect) -> Vec<Line<'static>> {
+    let width = usize::from(area.width);
+    let state = StateLook::of(row);
+    let mut first = Line::from(vec![
+        Span::styled(format!("{} ", state.shape(model.look.unicode)), state.style()),
+        Span::styled(state.words(), state.style()),
+    ]);
+    if let Some(since) = row.item.since.filter(|_| !row.has_ended) {
+        first.push_span(Span::styled(format!(" for {}", age::age(since, now)), theme::DIM));
+    }
+    if let Some(why) = doubt(row) {
+        first.push_span(Span::styled(format!("  {why}"), theme::ACCENT));
+    }
+    let name = row.item.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+    let who = format!("{}{name}  {}", row.agent_type(), row.place());
+    if area.height < MIN_FOR_HEADING {
+        let room = width.saturating_sub(first.width() + 2);
+        first.push_span(Span::raw(format!("  {}", text::fit(&who, room))));
+        return vec![first];
+    }
+    let directory = list::below_home(row.item.cwd.as_deref().unwrap_or_default(), model.look.home.as_deref());
+    let room = width.saturating_sub(who.len() + 2);
+    let second = Line::from(vec![
+        Span::styled(text::fit(&who, width), theme::BOLD),
+        Span::styled(format!("  {}", text::fit(&directory, room)), theme::DIM),
+    ]);
+    let title = row.item.title.as_deref().filter(|title| !title.trim().is_empty());
+    let third = title.map(|title| Line::styled(text::fit(title, width), theme::DIM));
+    [Some(first), Some(second), third, Some(Line::default())].into_iter().flatten().collect()
+}
+
+/// Why a reader should doubt the state.
+fn doubt(row: &AgentRow) -> Option<String> {
+    if row.is_unreachable() {
+        return Some("its host does not answer".to_owned());
+    }
+    if let Some(reason) = row.item.reason_code.filter(|_| !row.has_ended) {
+        return Some(format!("({reason})"));
+    }
+    row.is_doubtful().then(|| "low confidence".to_owned())
+}
+
+/// The end of the agent's screen.
+fn preview(frame: &mut Frame, area: Rect, row: &AgentRow, model: &TuiModel, drawn: &mut DrawnScreen) {
+    if area.height < MIN_PREVIEW {
+        return;
+    }
+    drawn.preview_of = Some(row.key.clone());
+    let width = usize::from(area.width);
+    let title = format!(" screen {}", theme::horizontal(model.look.unicode).repeat(width));
+    let line = format!("{}{title}", theme::horizontal(model.look.unicode));
+    frame.render_widget(
+        Line::styled(text::column(&line, width).replace('…', theme::horizontal(model.look.unicode)), theme::DIM),
+        Rect { height: 1, ..area },
+    );
+    let area = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    let content = model.preview.content.as_ref().filter(|_| model.preview.key.as_ref() == Some(&row.key));
+    let lines = match content {
+        None => return,
+        Some(Err(why)) => {
+            frame.render_widget(Line::styled(text::fit(why, width), theme::DIM), area);
+            return;
+        }
+        Some(Ok(lines)) => lines,
+    };
+    let end = lines.iter().rposition(|line| !line.trim().is_empty()).map_or(0, |last| last + 1);
+    let height = usize::from(area.height);
+    let hidden = end.saturating_sub(height);
+    // If there is a dialog, the keys scroll the dialog.
+    let back = if row.item.dialog.is_none() {
+        drawn.max_detail_scroll = hidden;
+        model.detail_scroll.min(hidden)
+    } else {
+        0
+    };
+    let first = hidden - back;
+    for (y, line) in (area.y..area.bottom()).zip(&lines[first..end]) {
+        frame.render_widget(sgr::styled(line, width), Rect { y, height: 1, ..area });
+    }
+}

@@ -1,0 +1,8 @@
+//! The interface without a terminal: a recorded fleet, key presses and the drawn screens.
+
+mod answers;
+mod fixture;
+mod pages;
+mod rows;
+mod screens;
+mod texts;

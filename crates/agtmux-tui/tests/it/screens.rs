@@ -1,0 +1,127 @@
+//! Snapshots of the screens. `INSTA_UPDATE=always cargo test -p agtmux-tui screens::` accepts a change.
+
+use agtmux_api::wire::OutputReport;
+use agtmux_tui::model::TerminalLook;
+use agtmux_tui::update::{TuiEffect, TuiMessage, TuiOutcome};
+use crossterm::event::KeyCode;
+
+use crate::fixture::Seat;
+
+const SIZES: [(u16, u16); 4] = [(120, 40), (80, 24), (60, 20), (40, 10)];
+
+/// Records the screen in all sizes, after the person has done something.
+#[track_caller]
+fn record(name: &str, act: impl Fn(&mut Seat)) {
+    for (width, height) in SIZES {
+        let mut seat = Seat::new(width, height);
+        act(&mut seat);
+        let screen = seat.screen();
+        insta::assert_snapshot!(format!("{name}-{width}x{height}"), screen);
+    }
+}
+
+/// Selects an agent whose pane shows these lines.
+fn show_preview(seat: &mut Seat, pane: u32, lines: &[&str]) {
+    let read = seat.select(pane).into_iter().find_map(|effect| match effect {
+        TuiEffect::ReadPreview { key, .. } => Some(key),
+        _ => None,
+    });
+    // A terminal without room for the preview does not read the pane.
+    let Some(key) = read else { return };
+    let lines = lines.iter().map(|line| (*line).to_owned()).collect();
+    let report = OutputReport { lines, title: None, full_screen: false, tty: Some("/dev/pts/9".into()) };
+    let effects = seat.done(TuiOutcome::Preview { key, result: Ok(report) });
+    assert_eq!(effects, [TuiEffect::WatchTerminal(Some("/dev/pts/9".into()))]);
+}
+
+#[test]
+fn the_list_and_the_dialog_of_the_first_waiting_agent() {
+    record("list", |_| {});
+}
+
+#[test]
+fn the_preview_of_a_running_agent() {
+    let lines =
+        ["❯ make the pages faster", "", "\u{1b}[32m●\u{1b}[0m Working on 日本語 pages", "", "  esc to interrupt", ""];
+    record("preview", |seat| show_preview(seat, 3, &lines));
+}
+
+#[test]
+fn the_details_on_a_narrow_terminal() {
+    record("details", |seat| drop(seat.key(KeyCode::Tab)));
+}
+
+#[test]
+fn a_hostile_dialog_is_shown_as_text() {
+    record("hostile", |seat| {
+        seat.select(9);
+        seat.key(KeyCode::Tab);
+    });
+}
+
+#[test]
+fn groups_by_state() {
+    record("by-state", |seat| {
+        seat.press('g');
+        seat.press('g');
+    });
+}
+
+#[test]
+fn the_editor() {
+    record("editor", |seat| {
+        seat.select(6);
+        seat.press('s');
+        seat.write("Fix the links.");
+        seat.tell(TuiMessage::Paste("\nThen build 文書.".into()));
+    });
+}
+
+#[test]
+fn the_question_before_a_kill() {
+    record("kill", |seat| drop(seat.press('x')));
+}
+
+#[test]
+fn the_keys() {
+    record("keys", |seat| drop(seat.press('?')));
+}
+
+#[test]
+fn a_filter_while_it_is_typed() {
+    record("filter", |seat| {
+        seat.press('/');
+        seat.write("rate");
+    });
+}
+
+#[test]
+fn a_terminal_without_colours_and_utf_8() {
+    let mut seat = Seat::new(120, 40);
+    seat.model.look = TerminalLook { home: seat.model.look.home.clone(), ..TerminalLook::default() };
+    let screen = seat.screen();
+    assert!(screen.is_ascii(), "{screen}");
+    insta::assert_snapshot!("plain-120x40", screen);
+}
+
+#[test]
+fn only_a_visible_pane_is_read() {
+    let mut narrow = Seat::new(50, 20);
+    assert_eq!(narrow.select(3), [], "the list only");
+    let mut wide = Seat::new(120, 40);
+    let reads = wide.select(3);
+    assert!(matches!(reads[..], [TuiEffect::ReadPreview { .. }]), "{reads:?}");
+    assert_eq!(wide.wait(std::time::Duration::from_secs(60)), [], "nothing was written to the pane");
+    wide.tell(TuiMessage::PaneWrote);
+    assert_eq!(wide.wait(std::time::Duration::from_secs(1)), [], "the first read is still under way");
+}
+
+#[test]
+fn a_selected_agent_is_read_only_after_a_rest() {
+    let mut seat = Seat::new(120, 40);
+    for _ in 0..5 {
+        seat.press('j');
+        seat.draw();
+        assert_eq!(seat.wait(std::time::Duration::from_millis(50)), []);
+    }
+}
