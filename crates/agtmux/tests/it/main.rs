@@ -43,6 +43,7 @@ mod mirror;
 mod mistakes;
 mod osc_tap;
 mod outages;
+mod pi_package;
 mod renamed_agents;
 mod respond;
 mod respond_races;
