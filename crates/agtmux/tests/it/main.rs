@@ -54,6 +54,7 @@ mod service_manager;
 mod settings;
 mod setup;
 mod setup_concurrent;
+mod setup_pi;
 mod setup_uninstall;
 mod stored_payloads;
 mod targets;

@@ -26,13 +26,15 @@ export interface Conversation {
 
 export class Outbox {
 	private waiting: TaskMessage[] = [];
-	/** Messages that wait since an aborted run. They are delivered without a turn, which the user does not want. */
+	/** Messages about what happened before the user stopped a run. They are delivered without a turn. */
 	private quiet: TaskMessage[] = [];
 	/** Sent, but not yet seen in the conversation. */
 	private sent: TaskMessage[] = [];
 	private attempts = 0;
 	private seq: number;
 	private running = false;
+	/** When the user stopped a run. What happened before is delivered without a turn, also if it is reported later. */
+	private abortedAt = 0;
 	private heldUntil: number;
 	private timer: NodeJS.Timeout | undefined;
 	private stopped = false;
@@ -49,7 +51,8 @@ export class Outbox {
 		const seq = lastSeq(message.details);
 		if (this.stopped || seq <= this.seq) return;
 		this.seq = seq;
-		this.waiting.push(message);
+		const isOld = message.details.events.every((event) => Date.parse(event.at) <= this.abortedAt);
+		(isOld ? this.quiet : this.waiting).push(message);
 		this.flushIn(JOIN_MS);
 	}
 
@@ -69,6 +72,7 @@ export class Outbox {
 		this.sent = [];
 		this.waiting = [...dropped, ...this.waiting];
 		if (aborted) {
+			this.abortedAt = Date.now();
 			this.quiet.push(...this.waiting);
 			this.waiting = [];
 		}

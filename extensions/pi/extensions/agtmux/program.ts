@@ -1,6 +1,7 @@
 // Runs agtmux. Nothing here throws: an exception in a callback would end Pi.
 
 import { spawn } from "node:child_process";
+import { delimiter, dirname, isAbsolute } from "node:path";
 
 /** The program. `agtmux setup` writes its absolute path here. */
 const PROGRAM = "agtmux";
@@ -9,6 +10,13 @@ const PROGRAM = "agtmux";
 const TIMEOUT_MS = 20_000;
 
 export const program = (): string => process.env.AGTMUX_PROGRAM || PROGRAM;
+
+/** Lets shell commands find agtmux, also if its directory is not on PATH. */
+export function addToPath(): void {
+	const dir = isAbsolute(program()) ? dirname(program()) : undefined;
+	const dirs = (process.env.PATH ?? "").split(delimiter);
+	if (dir && !dirs.includes(dir)) process.env.PATH = [...dirs, dir].join(delimiter);
+}
 
 export interface CommandResult {
 	/** The exit code. `undefined` if the program could not be started or was killed. */

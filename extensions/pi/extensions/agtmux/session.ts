@@ -4,7 +4,7 @@ import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-a
 import { Follower } from "./follower.ts";
 import { type EventLine, deliveredSeq } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
-import { agtmux, agtmuxJson } from "./program.ts";
+import { addToPath, agtmux, agtmuxJson } from "./program.ts";
 import { type TaskVariables, startedTask } from "./shell.ts";
 import { type TaskList, statusLine } from "./tasks.ts";
 
@@ -103,6 +103,7 @@ export class TaskSession {
 		this.name = stdout.trim();
 		const variables = this.variables();
 		Object.assign(process.env, variables);
+		addToPath();
 		// In print and JSON mode no message can be delivered.
 		if (hasUI) this.follow(this.name, id);
 		return variables;

@@ -196,7 +196,7 @@ impl PiFixture {
 
 /// The text between the last two borders of the screen.
 fn input_box(screen: &str) -> String {
-    let is_border = |line: &&str| line.starts_with("────");
+    let is_border = |line: &&str| line.starts_with('─');
     let from_last = screen.lines().rev().skip_while(|line| !is_border(line)).skip(1);
     from_last.take_while(|line| !is_border(line)).collect::<Vec<_>>().into_iter().rev().collect()
 }
