@@ -4,3 +4,4 @@ mod delivery;
 mod panel;
 mod pi_fixture;
 mod sessions;
+mod units;
