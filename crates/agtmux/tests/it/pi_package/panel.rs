@@ -4,6 +4,14 @@ use std::fs;
 
 use super::pi_fixture::PiFixture;
 
+/// Pi, while the settings of agtmux allow agents no actions. Pi may end its own tasks.
+fn start_with_default_settings() -> Option<PiFixture> {
+    let pi = PiFixture::open()?;
+    pi.sandbox.forbid_agent_actions();
+    pi.launch("pi");
+    Some(pi)
+}
+
 #[test]
 fn the_panel_lists_tasks_shows_their_output_and_closes() {
     let Some(pi) = PiFixture::start() else { return };
@@ -34,7 +42,7 @@ fn the_panel_lists_tasks_shows_their_output_and_closes() {
 
 #[test]
 fn a_task_killed_in_the_panel_is_reported_as_killed_by_the_user() {
-    let Some(pi) = PiFixture::start() else { return };
+    let Some(pi) = start_with_default_settings() else { return };
     pi.run_task("server", "sleep 1000");
     pi.wait_for_idle();
     pi.type_line("/tmux-tasks");
@@ -49,7 +57,7 @@ fn a_task_killed_in_the_panel_is_reported_as_killed_by_the_user() {
 
 #[test]
 fn the_subcommands_remove_ended_tasks_and_kill_all() {
-    let Some(pi) = PiFixture::start() else { return };
+    let Some(pi) = start_with_default_settings() else { return };
     pi.run_task("short", "exit 0");
     pi.wait_for_messages(1);
     pi.run_task("long", "sleep 1000");
