@@ -23,6 +23,8 @@ export default function (pi: ExtensionAPI) {
 	reportState(pi, isActive);
 	pi.on("session_start", (_event, ctx) => {
 		if (!isActive()) return;
+		// Earlier versions do not report the end of a run, so no message could be delivered safely.
+		if (ctx.mode === undefined) return ctx.ui.notify("Background tasks are off: pi-agtmux needs Pi 0.87.1 or newer.", "warning");
 		session?.stop();
 		session = new TaskSession(pi, ctx);
 		registerCommand(pi, () => session);

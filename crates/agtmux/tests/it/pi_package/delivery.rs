@@ -118,11 +118,18 @@ fn a_message_does_not_displace_a_prompt_that_is_being_prepared() {
     let Some(pi) = PiFixture::open() else { return };
     pi.add_extension("slow-input.ts", SLOW_INPUT);
     pi.launch("pi");
-    pi.run_task("t", &until_file("go", "touch ended; exit 6"));
+    // The model answers slowly to a message with this output, so that a prompt would meet its run.
+    pi.run_task("t", &until_file("go", "echo SLOW 4; exit 6"));
     pi.wait_for_idle();
+    let session = pi.task_events()[0]["session"].as_str().expect("a name").to_owned();
     pi.type_line("SAY held");
     fs::write(pi.project_file("go"), "").expect("written");
-    wait_until("the task has ended", SOON, || pi.task_events().iter().any(|event| event["type"] == "exited"));
+    wait_until("the task has ended", SOON, || pi.has_exited("t"));
+    // The notice of a later task shows that the message of the first one is due.
+    let (started, _, error) =
+        pi.sandbox.run_agtmux(&["task", "run", "--session", &session, "later", "--", "sleep 1000"]);
+    assert!(started, "{error}");
+    pi.wait_for_screen("the notice", |screen| screen.contains("(later) started"));
     fs::write(pi.project_file("continue"), "").expect("written");
     pi.wait_for_request("SAY held");
     pi.wait_for_messages(1);

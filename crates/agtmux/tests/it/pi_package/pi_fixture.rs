@@ -9,7 +9,7 @@ use agtmux_testkit::real_agents::options::PaneSize;
 use agtmux_testkit::real_agents::sandbox::{AgentSandbox, SandboxOptions};
 use agtmux_testkit::real_agents::states::EvidenceMode;
 use agtmux_testkit::real_agents::{self, ConformanceAgent, install};
-use agtmux_testkit::{skip, wait_for};
+use agtmux_testkit::{skip, wait_for, wait_until};
 use serde_json::{Value, json};
 
 /// Pi starts slowly on a busy machine.
@@ -183,6 +183,17 @@ impl PiFixture {
     #[track_caller]
     pub(super) fn wait_for_idle(&self) {
         self.wait_for_screen("the end of the turn", |screen| !screen.contains(" Working"));
+    }
+
+    #[track_caller]
+    pub(super) fn quit(&self) {
+        self.type_line("/quit");
+        wait_until("Pi has ended", PI_TIMEOUT, || self.sandbox.shell_is_ready());
+    }
+
+    /// Whether the task has ended and its event is stored.
+    pub(super) fn has_exited(&self, task: &str) -> bool {
+        self.task_events().iter().any(|event| event["type"] == "exited" && event["task"] == task)
     }
 
     pub(super) fn screen(&self) -> String {

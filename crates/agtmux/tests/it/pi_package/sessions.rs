@@ -26,8 +26,7 @@ fn a_reloaded_or_continued_session_gets_each_event_once() {
     pi.wait_for_idle();
     pi.run_task("third", "until [ -e third ]; do sleep 0.05; done; exit 3");
     pi.wait_for_idle();
-    pi.type_line("/quit");
-    wait_until("Pi has ended", SOON, || pi.sandbox.shell_is_ready());
+    pi.quit();
     fs::write(pi.project_file("third"), "").expect("written");
     wait_until("the task has ended", SOON, || {
         pi.task_events().iter().filter(|event| event["type"] == "exited").count() == 3
@@ -86,6 +85,10 @@ fn the_second_copy_of_the_package_stays_silent() {
     pi.wait_for_request(MARK);
     pi.prompt("SAY done");
     assert_eq!((pi.task_messages().len(), pi.request_count(MARK)), (1, 1));
+    pi.wait_for_idle();
+    // Pi renames a command that two extensions register.
+    pi.type_line("/tmux-tasks");
+    pi.wait_for_screen("the panel", |screen| screen.contains("Tasks of pi-proj"));
 }
 
 #[test]
@@ -98,4 +101,55 @@ fn print_mode_starts_tasks_and_ends() {
     wait_until("the task has ended", SOON, || pi.task_events().iter().any(|event| event["type"] == "exited"));
     assert_eq!(pi.task_messages().len(), 0);
     assert_eq!(pi.request_count(MARK), 0);
+}
+
+#[test]
+fn sessions_in_folders_of_the_same_name_do_not_mix() {
+    let Some(pi) = PiFixture::start() else { return };
+    pi.run_task("one", "until [ -e end-one ]; do sleep 0.05; done; exit 1");
+    pi.wait_for_idle();
+    pi.quit();
+    let other = pi.sandbox.world().dir().join("other/proj");
+    fs::create_dir_all(&other).expect("the world is writable");
+    pi.sandbox.type_text(&format!("cd {}", other.display()));
+    pi.sandbox.press("Enter");
+    pi.launch("clear; pi");
+    pi.run_task("two", "exit 2");
+    let messages = pi.wait_for_messages(1);
+    assert!(messages[0]["content"].as_str().is_some_and(|text| text.contains("(two) exited with code 2")));
+    pi.wait_for_idle();
+    assert!(!pi.screen().contains("(one)"), "no notice about another project: {}", pi.screen());
+    pi.quit();
+    pi.sandbox.type_text(&format!("cd {}", pi.sandbox.workspace.project.display()));
+    pi.sandbox.press("Enter");
+    pi.launch("clear; pi");
+    // The earlier session of this folder is shown with its first message.
+    pi.wait_for_screen("the notice", |screen| {
+        screen.contains("(RUN") && screen.contains("still has 1 task running: one")
+    });
+    fs::write(pi.project_file("end-one"), "").expect("written");
+    wait_until("the task has ended", SOON, || pi.has_exited("one"));
+    pi.prompt("SAY done");
+    assert_eq!(pi.task_messages().len(), 1, "the session that started the task is told when it is resumed");
+}
+
+#[test]
+fn a_forked_session_does_not_repeat_messages() {
+    let Some(pi) = PiFixture::start() else { return };
+    pi.run_task("one", "exit 1");
+    pi.wait_for_messages(1);
+    pi.wait_for_request(MARK);
+    pi.wait_for_idle();
+    pi.type_line("/clone");
+    pi.wait_for_screen("the new session", |screen| !screen.contains("tmux: 1 task"));
+    pi.run_task("two", "exit 2");
+    // The copied session contains the first message, too.
+    let is_second = |message: &&serde_json::Value| {
+        message["content"].as_str().is_some_and(|text| text.contains("(two) exited with code 2"))
+    };
+    wait_until("the message", super::pi_fixture::PI_TIMEOUT, || {
+        pi.task_messages().iter().filter(is_second).count() == 1
+    });
+    pi.wait_for_idle();
+    assert_eq!(pi.request_count(&format!("{MARK} tmux task")), 2, "a turn for each task");
 }
