@@ -2,6 +2,7 @@
 
 mod answers;
 mod dialog;
+mod extensions;
 mod layout;
 mod location;
 mod log_file;
@@ -104,7 +105,8 @@ impl Manifest {
         let invalid = |problem| ManifestError::invalid(file, text, problem);
         let mut manifest = Self::read(file, text)?;
         let setup = manifest.written_setup.take().map(AgentSetup::deserialize).transpose();
-        manifest.setup = setup.map_err(|error| invalid(format!("'setup': {error}")))?;
+        let setup = setup.map_err(|error| invalid(format!("'setup': {error}")))?;
+        manifest.setup = setup.map(AgentSetup::with_package_files);
         manifest.complete().map_err(invalid)?;
         Ok(manifest)
     }

@@ -1,10 +1,6 @@
 use serde::Deserialize;
 
-/// The files in the repository's directory `extensions`: their paths in that directory, and their texts.
-const EXTENSIONS: [(&str, &str); 2] = [
-    ("opencode/agtmux.js", include_str!("../../../../extensions/opencode/agtmux.js")),
-    ("pi/agtmux.ts", include_str!("../../../../extensions/pi/agtmux.ts")),
-];
+use super::extensions;
 
 /// How `agtmux setup` makes an agent send its events.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -31,7 +27,7 @@ pub struct AgentSetup {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetupFile {
-    /// The path of the file, relative to the settings directory.
+    /// The path relative to the settings directory. For the format `package`, relative to the data directory of agtmux.
     pub path: String,
     pub format: SetupFormat,
     /// The events for which to install a hook.
@@ -48,8 +44,10 @@ pub struct SetupFile {
     /// The format version to write into the file.
     #[serde(default)]
     pub version: u32,
-    /// The path of the extension to install, relative to the directory `extensions`.
+    /// The file to install, relative to the directory `extensions`. For the format `package`, the directory to install.
     extension: Option<String>,
+    /// For the format `package-list`: the directory of the package, in the data directory of agtmux.
+    pub package: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -65,13 +63,39 @@ pub enum SetupFormat {
     Notify,
     /// An extension: a file of the directory `extensions`, copied as a whole.
     Extension,
+    /// A package: a directory of `extensions`. It is copied to the data directory of agtmux.
+    Package,
+    /// JSON with a list of packages, to which the directory of a package is added.
+    PackageList,
+    /// A file that earlier versions of agtmux installed. Setup removes it.
+    Obsolete,
+}
+
+impl AgentSetup {
+    /// Replaces each package by its files.
+    pub(super) fn with_package_files(mut self) -> Self {
+        self.files = self.files.into_iter().flat_map(SetupFile::expanded).collect();
+        self
+    }
 }
 
 impl SetupFile {
     /// The text of the extension to install.
     pub fn extension_text(&self) -> Option<&'static str> {
-        let name = self.extension.as_deref()?;
-        EXTENSIONS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+        extensions::text(self.extension.as_deref()?)
+    }
+
+    /// One entry per file if this is a package, else the entry itself.
+    fn expanded(self) -> Vec<Self> {
+        let Some(package) = self.extension.clone().filter(|_| self.format == SetupFormat::Package) else {
+            return vec![self];
+        };
+        let file = |name: &str| Self {
+            path: format!("{}/{name}", self.path),
+            extension: Some(format!("{package}/{name}")),
+            ..self.clone()
+        };
+        extensions::package_files(&package).map(file).collect()
     }
 }
 
@@ -89,7 +113,9 @@ mod tests {
         for (name, file) in setups.flat_map(|(name, setup)| setup.files.iter().map(move |file| (name, file))) {
             let has_hooks = matches!(file.format, SetupFormat::Grouped | SetupFormat::Own | SetupFormat::Flat);
             assert_eq!(has_hooks, !file.events.is_empty(), "{name}");
-            assert_eq!(file.format == SetupFormat::Extension, file.extension_text().is_some(), "{name}");
+            let has_text = matches!(file.format, SetupFormat::Extension | SetupFormat::Package);
+            assert_eq!(has_text, file.extension_text().is_some(), "{name}");
+            assert_eq!(file.format == SetupFormat::PackageList, file.package.is_some(), "{name}");
             assert_eq!(matches!(file.format, SetupFormat::Own | SetupFormat::Flat), file.version > 0, "{name}");
             assert_eq!(matches!(file.format, SetupFormat::Grouped | SetupFormat::Own), file.timeout > 0, "{name}");
         }

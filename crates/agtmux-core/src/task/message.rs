@@ -1,5 +1,6 @@
 //! The texts of task events.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::delivery::EventLevel;
@@ -77,6 +78,37 @@ pub struct MessageDetails {
     pub session_name: String,
     pub level: EventLevel,
     pub events: Vec<TaskEvent>,
+}
+
+/// What a harness shows for one event. Every event has one, so that a harness always knows the last sequence number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HarnessLine {
+    pub seq: u64,
+    pub at: Timestamp,
+    /// The text of the notice that only the user sees, if the event has one.
+    pub notice: Option<String>,
+    /// The message for the conversation, if the event has one.
+    pub message: Option<HarnessMessage>,
+}
+
+/// A conversation message that a harness can join with others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HarnessMessage {
+    #[serde(flatten)]
+    pub message: ConversationMessage,
+    /// The text without [`MESSAGE_PREFIX`], to append to the text of an earlier message.
+    pub body: String,
+}
+
+impl HarnessLine {
+    /// The line for an event. `message` is the message that ends with this event.
+    pub fn of(event: &TaskEvent, message: Option<ConversationMessage>) -> Self {
+        let body = |text: &str| text.strip_prefix(MESSAGE_PREFIX).unwrap_or(text).trim_start().to_owned();
+        let message = message.map(|message| HarnessMessage { body: body(&message.text), message });
+        Self { seq: event.seq, at: event.at, notice: event.delivery.notice.then(|| event.message.clone()), message }
+    }
 }
 
 impl ConversationMessage {

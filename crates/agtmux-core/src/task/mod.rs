@@ -22,7 +22,7 @@ pub use event::{TaskEvent, TaskEventKind};
 pub use exit::{ExitSignal, TaskExit};
 pub use input::{LaunchedRun, PlannedRemoval, TaskInput};
 pub use machine::{BELL_HOLD, EXIT_HOLD, PROMPT_STABLE_FOR, TaskMachine};
-pub use message::{ConversationMessage, MESSAGE_PREFIX, MessageDetails};
+pub use message::{ConversationMessage, HarnessLine, HarnessMessage, MESSAGE_PREFIX, MessageDetails};
 pub use name::{TaskName, TaskNameError};
 pub use output::recent_output;
 pub use prompt::{CursorPosition, cursor_line, recognize_prompt};

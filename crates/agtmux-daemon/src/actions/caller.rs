@@ -11,7 +11,7 @@ use agtmux_core::text;
 use agtmux_tmux::platform::{ProcessInfo, ProcessTable};
 use agtmux_tmux::socket_of_tmux_variable;
 
-use super::ancestry::ancestors;
+use super::ancestry::{agent_among, ancestors};
 use super::origin::{CallerOrigin, UnknownOrigin};
 use super::{Actions, audit};
 use crate::observe;
@@ -101,6 +101,15 @@ impl Actions {
         let processes = self.0.discovery.processes();
         let ancestry = caller.peer.and_then(|peer| peer.pid).map(|pid| ancestors(&*processes, pid)).unwrap_or_default();
         ancestry.iter().any(|process| (process.pid, process.start) == (pid, start))
+    }
+
+    /// Whether the process with this pid and start time is the caller or one of its ancestors, and no agent is between
+    /// them. An agent that the process has started acts for itself.
+    pub(crate) fn acts_for(&self, caller: &RequestCaller, (pid, start): (u32, u64)) -> bool {
+        let processes = self.0.discovery.processes();
+        let ancestry = caller.peer.and_then(|peer| peer.pid).map(|pid| ancestors(&*processes, pid)).unwrap_or_default();
+        let owner = ancestry.iter().position(|process| (process.pid, process.start) == (pid, start));
+        owner.is_some_and(|at| agent_among(&self.0.discovery.registry(), &ancestry[..at]).is_none())
     }
 
     /// The agent in the pane where the caller was started, if the agent may have started the caller.

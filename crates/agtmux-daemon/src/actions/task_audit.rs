@@ -16,20 +16,6 @@ pub(crate) struct TaskActionEntry<'a> {
 }
 
 impl Actions {
-    /// Like [`Self::audited`], but refuses a caller that is an agent, unless `actions.allow_from_agents` is set.
-    pub(crate) async fn audited_unless_agent<T>(
-        &self,
-        entry: TaskActionEntry<'_>,
-        action: impl Future<Output = ApiResult<T>>,
-    ) -> ApiResult<T> {
-        let (caller, what) = (entry.caller.clone(), entry.summary);
-        let allowed = async move {
-            self.refuse_agents_unless_allowed(&caller, what).await?;
-            action.await
-        };
-        self.audited(entry, allowed).await
-    }
-
     pub(crate) async fn audited<T>(
         &self,
         entry: TaskActionEntry<'_>,

@@ -40,13 +40,16 @@ impl Tasks {
             task: Some(&action.task),
             text: None,
         };
-        self.0.actions.audited_unless_agent(entry, self.stop_one(&action)).await
+        self.0.actions.audited(entry, self.stop_one(&action, caller)).await
     }
 
-    async fn stop_one(&self, action: &TaskStopRequest) -> Result<TaskEndReport, ApiError> {
+    async fn stop_one(&self, action: &TaskStopRequest, caller: &RequestCaller) -> Result<TaskEndReport, ApiError> {
+        let refusal = self.0.actions.refuse_agents_unless_allowed(caller, "stop a task").await.err();
         let key = self.session_key(&action.session, action.socket.as_ref())?;
         let _lock = self.lock_session(&key).await;
-        let (session, slot) = self.find_own_task(&key, &action.task).await?;
+        let found = self.find_own_task(&key, &action.task).await;
+        let (session, slot) =
+            unless_refused(found, refusal, |(session, slot)| self.may_end_as_owner(caller, session, [slot]))?;
         let window = WindowId(slot.window);
         if action.window {
             self.record_ending(&key, &session, PlannedRemoval::Stopped { window, by_user: true }).await?;
@@ -148,13 +151,17 @@ impl Tasks {
     ) -> Result<TaskEndReport, ApiError> {
         let entry =
             TaskActionEntry { caller, summary: "end all tasks", session: &action.session, task: None, text: None };
-        self.0.actions.audited_unless_agent(entry, self.end_all(&action)).await
+        self.0.actions.audited(entry, self.end_all(&action, caller)).await
     }
 
-    async fn end_all(&self, action: &TaskCleanupRequest) -> Result<TaskEndReport, ApiError> {
+    async fn end_all(&self, action: &TaskCleanupRequest, caller: &RequestCaller) -> Result<TaskEndReport, ApiError> {
+        let refusal = self.0.actions.refuse_agents_unless_allowed(caller, "end all tasks").await.err();
         let key = self.session_key(&action.session, action.socket.as_ref())?;
         let _lock = self.lock_session(&key).await;
-        let Some(session) = self.own_session_if_any(&key).await? else { return Ok(missing_session(&key)) };
+        let found = self.own_session_if_any(&key).await;
+        let is_allowed = |session: &TmuxTaskSession| self.may_end_as_owner(caller, session, &session.panes);
+        let found = unless_refused(found, refusal, |session| session.as_ref().is_some_and(is_allowed))?;
+        let Some(session) = found else { return Ok(missing_session(&key)) };
         self.kill_session(&key, &session).await?;
         let mut panes: Vec<&TaskPane> = session.panes.iter().collect();
         panes.dedup_by_key(|pane| pane.window);
@@ -304,6 +311,19 @@ fn still_runs(slot: &TaskPane) -> ApiError {
     let message = format!("task '{}' still runs after SIGTERM and SIGKILL", slot.window_name);
     ApiError::new(ErrorCode::Precondition, message)
         .with_hint(format!("agtmux task stop {} --window   (closes its window)", slot.window_name))
+}
+
+/// The result, or the refusal if there is one and the caller is not allowed to act on the result.
+fn unless_refused<T>(
+    found: Result<T, ApiError>,
+    refusal: Option<ApiError>,
+    is_allowed: impl FnOnce(&T) -> bool,
+) -> Result<T, ApiError> {
+    match (found, refusal) {
+        (found, None) => found,
+        (Ok(found), Some(_)) if is_allowed(&found) => Ok(found),
+        (_, Some(refusal)) => Err(refusal),
+    }
 }
 
 fn ended(key: &TaskSessionKey, tasks: Vec<EndedTask>) -> TaskEndReport {

@@ -2,6 +2,7 @@
 //! up only if its owner is dead. A dead owner also means that other agents may replace the tasks of the session.
 
 use agtmux_api::error::{ApiError, ErrorCode};
+use agtmux_core::task::RunId;
 use agtmux_tmux::{TaskPane, TmuxTaskSession};
 
 use super::Tasks;
@@ -65,6 +66,26 @@ impl Tasks {
                 set actions.allow_from_agents";
             ApiError::new(ErrorCode::CallerIsAgent, format!("{}: {whose}", refused.message)).with_hint(hint)
         })
+    }
+
+    /// Whether the caller, though an agent, may end these tasks: it acts for the live owner of the session, and agents
+    /// started all of them. An agent that starts a task in the session of a person may become its owner, but the tasks of
+    /// the person are not its own.
+    pub(super) fn may_end_as_owner<'a>(
+        &self,
+        caller: &RequestCaller,
+        session: &TmuxTaskSession,
+        panes: impl IntoIterator<Item = &'a TaskPane>,
+    ) -> bool {
+        let is_owner =
+            parse_process(&session.owner.process).is_some_and(|owner| self.0.actions.acts_for(caller, owner));
+        is_owner && panes.into_iter().all(|pane| self.is_run_of_agent(pane))
+    }
+
+    fn is_run_of_agent(&self, pane: &TaskPane) -> bool {
+        let Some(run) = pane.run.as_deref().and_then(|run| run.parse::<RunId>().ok()) else { return false };
+        let files = self.run_files(&run);
+        files.read_kept_spec().or_else(|_| files.read_spec()).is_ok_and(|spec| spec.agent.is_some())
     }
 
     /// Whether the caller descends from the owner of the session. A process that the request names as the owner does

@@ -17,30 +17,35 @@ for (const one of JSON.parse(process.env.EVENTS)) if (event) await event({ event
 "#;
 
 const PI_DRIVER: &str = r#"
-import extension from "./agtmux.mts"
+import { reportState } from "./state.ts"
 const handlers = {}
-extension({ on: (name, handler) => { handlers[name] = handler } })
+reportState({ on: (name, handler) => { handlers[name] = handler } }, () => true)
 const ctx = { sessionManager: { getSessionId: () => "s" } }
 for (const one of JSON.parse(process.env.EVENTS)) handlers[one.type]?.(one, ctx)
 "#;
 
-/// Installs an extension with a fake agtmux that records its input. Returns None if node cannot run it.
-fn install_extension(world: &TestWorld, driver: &str, file: &str, source: &str) -> Option<PathBuf> {
+/// The module of the Pi package in which setup writes the path of agtmux.
+const PI_PROGRAM: &str = include_str!("../../../../extensions/pi/extensions/agtmux/program.ts");
+
+/// Installs these files with a fake agtmux that records its input. Returns None if node cannot run them.
+fn install_extension(world: &TestWorld, driver: &str, files: &[(&str, &str)]) -> Option<PathBuf> {
     let kept = world.home().join("kept");
     let record =
         format!("printf '{{\"event\":\"%s %s\",\"payload\":%s}}\\n' \"$2\" \"$3\" \"$(cat)\" >> {}", kept.display());
-    let program = script(world, "keep", &record);
-    let text = source.replacen("\"agtmux\"", &json!(program).to_string(), 1);
-    fs::write(world.home().join(file), text).expect("the world is writable");
+    let program = format!("const PROGRAM = {}", json!(script(world, "keep", &record)));
+    for (file, source) in files {
+        let text = source.replacen("const PROGRAM = \"agtmux\"", &program, 1);
+        fs::write(world.home().join(file), text).expect("the world is writable");
+    }
     let driver_file = world.home().join("driver.mjs");
     fs::write(&driver_file, driver).expect("the world is writable");
-    if file.ends_with("ts") {
+    if files.iter().any(|(file, _)| file.ends_with("ts")) {
         return runnable_typescript(world, &driver_file);
     }
     if node_runs_modules(world) {
         return Some(driver_file);
     }
-    skip(&format!("no installed node can run {file}"));
+    skip("no installed node can run the plugin");
     None
 }
 
@@ -74,7 +79,8 @@ fn event_names(forwarded: &[(String, Value)]) -> Vec<&str> {
 }
 
 fn install_opencode_plugin(world: &TestWorld) -> Option<PathBuf> {
-    install_extension(world, OPENCODE_DRIVER, "agtmux.mjs", include_str!("../../../../extensions/opencode/agtmux.js"))
+    let plugin = include_str!("../../../../extensions/opencode/agtmux.js");
+    install_extension(world, OPENCODE_DRIVER, &[("agtmux.mjs", plugin)])
 }
 
 fn session_event(kind: &str, session: &str, mut more: Value) -> Value {
@@ -162,8 +168,11 @@ fn the_opencode_plugin_ignores_a_missing_agtmux() {
 #[test]
 fn the_pi_extension_forwards_state_events_in_order() {
     let world = world();
-    let source = include_str!("../../../../extensions/pi/agtmux.ts");
-    let Some(driver) = install_extension(&world, PI_DRIVER, "agtmux.mts", source) else { return };
+    let files = [
+        ("state.ts", include_str!("../../../../extensions/pi/extensions/agtmux/state.ts")),
+        ("program.ts", PI_PROGRAM),
+    ];
+    let Some(driver) = install_extension(&world, PI_DRIVER, &files) else { return };
     let events = json!([
         {"type": "session_start", "reason": "startup"},
         {"type": "agent_start"},

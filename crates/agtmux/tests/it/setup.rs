@@ -62,7 +62,7 @@ fn uninstall_removes_created_directories() {
     let world = world();
     setup_ok(&world, &["--agent", "pi", "--agent", "copilot", "--yes"]);
     let made = [".pi", ".copilot"].map(|name| file(&world, name));
-    assert!(made[0].join("agent/extensions/agtmux.ts").exists() && made[1].join("hooks").is_dir());
+    assert!(made[0].join("agent/settings.json").exists() && made[1].join("hooks").is_dir());
     fs::write(made[1].join("mine"), "").expect("written");
     setup_ok(&world, &["--uninstall", "--yes"]);
     assert!(!made[0].exists() && !made[1].join("hooks").exists());
@@ -318,43 +318,35 @@ fn setup_connects_only_installed_or_named_agents() {
     assert!(result.text().contains("review the new hooks"), "{}", result.text());
 }
 
-/// The paths of the extension files that setup owns. Creates the settings directories of the two agents, so that setup
-/// finds the agents.
-fn own_files(world: &TestWorld) -> [PathBuf; 2] {
+/// The path of the plugin that setup owns. Creates the settings directory of opencode, so that setup finds it.
+fn own_file(world: &TestWorld) -> PathBuf {
     let opencode = world.dir().join("config/opencode");
-    let pi = file(world, ".pi/agent");
-    for dir in [&opencode, &pi] {
-        fs::create_dir_all(dir).expect("the world is writable");
-    }
-    [opencode.join("plugin/agtmux.js"), pi.join("extensions/agtmux.ts")]
+    fs::create_dir_all(&opencode).expect("the world is writable");
+    opencode.join("plugin/agtmux.js")
 }
 
 #[test]
 fn extension_files_are_installed_and_removed_with_their_directories() {
     let world = world();
-    let files = own_files(&world);
+    let path = own_file(&world);
     setup_ok(&world, &["--yes"]);
-    for path in &files {
-        let text = read(path);
-        let program = format!("const PROGRAM = \"{}\"", env!("CARGO_BIN_EXE_agtmux"));
-        assert!(text.contains(&program), "{text}");
-        assert!(text.starts_with("// Written by `agtmux setup`"), "{text}");
-    }
+    let text = read(&path);
+    let program = format!("const PROGRAM = \"{}\"", env!("CARGO_BIN_EXE_agtmux"));
+    assert!(text.contains(&program), "{text}");
+    assert!(text.starts_with("// Written by `agtmux setup`"), "{text}");
     let again = setup_ok(&world, &["--yes"]);
     assert!(!again.text().contains("@@") && again.text().contains("up to date"), "{}", again.text());
     let gone = setup_ok(&world, &["--uninstall", "--yes"]);
     assert!(gone.text().contains("removed "), "{}", gone.text());
-    for path in &files {
-        let dir = path.parent().expect("a directory");
-        assert!(!dir.exists() && dir.parent().is_some_and(Path::exists), "{}", path.display());
-    }
+    let dir = path.parent().expect("a directory");
+    assert!(!dir.exists() && dir.parent().is_some_and(Path::exists), "{}", path.display());
     assert!(!world.state_dir().join("setup.json").exists());
 }
 
 #[test]
 fn extension_files_are_updated_and_neighbours_are_kept() {
     let world = world();
-    let [opencode, _] = own_files(&world);
+    let opencode = own_file(&world);
     let link = world.home().join("agtmux");
     symlink(env!("CARGO_BIN_EXE_agtmux"), &link).expect("linked");
     let path = std::env::join_paths([&world.home(), Path::new("/usr/bin"), Path::new("/bin")]).expect("a PATH");
@@ -372,19 +364,30 @@ fn extension_files_are_updated_and_neighbours_are_kept() {
 }
 
 #[test]
-fn foreign_or_modified_extension_files_are_not_changed() {
+fn a_modified_extension_file_is_not_changed() {
     let world = world();
-    let [opencode, pi] = own_files(&world);
+    let opencode = own_file(&world);
     setup_ok(&world, &["--yes"]);
     let changed = read(&opencode).replace("TIMEOUT_MS = 5000", "TIMEOUT_MS = 1");
     fs::write(&opencode, &changed).expect("written");
-    fs::write(&pi, "export default () => {};\n").expect("written");
     let refused = setup(&world, &["--yes"]);
     assert_eq!(refused.code, Some(1));
     assert!(refused.text().contains("changed after agtmux wrote it; move or delete it"), "{}", refused.text());
-    assert!(refused.text().contains("that agtmux did not write; move it"), "{}", refused.text());
     let kept = setup(&world, &["--uninstall", "--yes"]);
     assert_eq!(kept.code, Some(1), "a kept file is reported");
     assert!(kept.text().contains("changed after agtmux wrote it"), "{}", kept.text());
-    assert_eq!((read(&opencode), read(&pi)), (changed, "export default () => {};\n".to_owned()));
+    assert_eq!(read(&opencode), changed);
+}
+
+#[test]
+fn a_foreign_extension_file_is_not_changed() {
+    let world = world();
+    let opencode = own_file(&world);
+    fs::create_dir_all(opencode.parent().expect("a directory")).expect("made");
+    fs::write(&opencode, "export default () => {};\n").expect("written");
+    let refused = setup(&world, &["--yes"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.text().contains("that agtmux did not write; move it"), "{}", refused.text());
+    setup_ok(&world, &["--uninstall", "--yes"]);
+    assert_eq!(read(&opencode), "export default () => {};\n");
 }

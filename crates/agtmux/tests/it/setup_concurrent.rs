@@ -15,10 +15,11 @@ use crate::settings::{CLAUDE, CODEX_CONFIG, GEMINI, backups, file, put, read, se
 
 const AGENTS: [&str; 8] = ["claude", "codex", "copilot", "cursor", "gemini", "opencode", "pi", "qwen"];
 
-/// The files in the setup record.
+/// The settings files in the setup record, without the files of packages.
 fn recorded_files(world: &TestWorld) -> Vec<String> {
     let record: Value = serde_json::from_str(&read(&world.state_dir().join("setup.json"))).expect("JSON");
-    record["files"].as_object().expect("files").keys().cloned().collect()
+    let files = record["files"].as_object().expect("files").keys();
+    files.filter(|path| !path.contains("/pi-agtmux/")).cloned().collect()
 }
 
 fn files_below(dir: &Path) -> Vec<PathBuf> {
@@ -53,6 +54,7 @@ fn concurrent_setups_record_every_file() {
             assert_eq!(done.code, Some(0), "{}", done.stderr);
         }
         assert_eq!(files_below(&world.home()), Vec::<PathBuf>::new(), "no files are left");
+        assert_eq!(files_below(&world.dir().join("data")), Vec::<PathBuf>::new(), "no package is left");
         assert!(!world.state_dir().join("setup.json").exists());
     }
 }
@@ -165,9 +167,9 @@ fn setup_removes_temporary_files_of_a_killed_setup() {
 #[test]
 fn uninstall_removes_directories_of_an_interrupted_setup() {
     let world = world();
-    let extension = file(&world, ".pi/agent/extensions/agtmux.ts");
+    let settings = file(&world, ".pi/agent/settings.json");
     let install = || setup_ok(&world, &["--agent", "pi", "--yes"]);
-    let kill_before_the_file = || fs::remove_file(&extension).expect("removed");
+    let kill_before_the_file = || fs::remove_file(&settings).expect("removed");
     install();
     kill_before_the_file();
     install();
@@ -211,7 +213,7 @@ fn setup_is_refused_under_another_program_name() {
     assert_eq!(result.code, Some(1));
     assert!(result.stderr.contains("agtmux-dev', but its file name must be 'agtmux'"), "{}", result.stderr);
     assert_eq!(read(&file(&world, CLAUDE)), "{}");
-    assert!(!file(&world, ".pi/agent/extensions").exists());
+    assert!(!file(&world, ".pi/agent/settings.json").exists());
     // Uninstall works under any name.
     setup_ok(&world, &["--yes"]);
     assert_eq!(run(world.command(&other).args(["setup", "--uninstall", "--yes"])).code, Some(0));

@@ -43,6 +43,13 @@ impl SetupAgent {
     }
 }
 
+/// The data directory of agtmux, for packages: `~/.local/share/agtmux`, or below XDG_DATA_HOME.
+pub(super) fn data_dir(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let set = |name: &str| var(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = set("XDG_DATA_HOME").or_else(|| Some(set("HOME")?.join(".local/share")));
+    base.map(|base| base.join("agtmux"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -123,6 +123,8 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
         // Only root can change the owner; other users own the file already.
         let _ = std::os::unix::fs::chown(draft.path(), Some(meta.uid()), Some(meta.gid()));
         fs::set_permissions(draft.path(), Permissions::from_mode(meta.permissions().mode() & 0o7777))?;
+    } else if text.starts_with("#!") {
+        fs::set_permissions(draft.path(), Permissions::from_mode(0o755))?;
     }
     draft.as_file().sync_all()?;
     draft.persist(path)?;

@@ -20,7 +20,7 @@ use crate::error::{CliError, CliExit, CliResult};
 use crate::message::CliMessage;
 use crate::{input, output};
 use agents::SetupAgent;
-use plan::{AgentPlans, FileChange, FileOutcome, FileResult, SetupMode};
+use plan::{AgentPlans, FileChange, FileOutcome, FileResult, SetupDirs, SetupMode};
 use record::SetupRecord;
 use report::ChangeDetail;
 
@@ -55,12 +55,14 @@ pub(crate) fn run(args: &SetupArgs) -> CliResult {
     let paths = Paths::from_env()?;
     let record = SetupRecord::load(&paths);
     let program = program(mode)?;
+    let data = agents::data_dir(|name| std::env::var_os(name)).ok_or_else(no_home)?;
     let (here, missing) = select_agents(args, mode, &record)?;
     if here.is_empty() && mode == SetupMode::Install {
         return Err(no_agents_found(&missing));
     }
     let work_out = |record: &SetupRecord| -> AgentPlans {
-        here.iter().map(|(agent, dir)| (*agent, plan::plan(agent, dir, &program, mode, record))).collect()
+        let dirs = |settings| SetupDirs { settings, data: &data };
+        here.iter().map(|(agent, dir)| (*agent, plan::plan(agent, dirs(dir), &program, mode, record))).collect()
     };
     let plans = work_out(&record);
     let changes = plans.iter().flat_map(|(_, files)| files).filter(|file| file.is_change()).count();

@@ -9,6 +9,8 @@ use super::command::HookCommand;
 use super::edit::hooks::HookEditor;
 use super::edit::notify::NotifyEditor;
 use super::edit::own_file::OwnFileEditor;
+use super::edit::package_file::PackageFileEditor;
+use super::edit::package_list::PackageListEditor;
 use super::edit::{BYTE_ORDER_MARK, EditError, SettingsEditor};
 use super::files;
 use super::record::{SetupRecord, SetupRecordEntry};
@@ -88,19 +90,38 @@ pub(super) fn keep_agreed(shown: &[FilePlan], now: Vec<FilePlan>) -> Vec<FilePla
     now.into_iter().filter_map(agreed).collect()
 }
 
+/// Where the files of an agent are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SetupDirs<'a> {
+    /// The settings directory of the agent.
+    pub(super) settings: &'a Path,
+    /// The data directory of agtmux, for packages.
+    pub(super) data: &'a Path,
+}
+
+impl SetupDirs<'_> {
+    fn path_of(&self, file: &SetupFile) -> PathBuf {
+        let dir = if file.format == SetupFormat::Package { self.data } else { self.settings };
+        dir.join(&file.path)
+    }
+}
+
 pub(super) fn plan(
     agent: &'static SetupAgent,
-    dir: &Path,
+    dirs: SetupDirs<'_>,
     program: &str,
     mode: SetupMode,
     record: &SetupRecord,
 ) -> Vec<FilePlan> {
-    let job = FilePlanner { hook_command: HookCommand::new(program, agent.name), mode, record };
+    let job = FilePlanner { hook_command: HookCommand::new(program, agent.name), mode, record, data: dirs.data };
+    let wanted = agent.setup.files.iter().filter(|file| match file.format {
+        SetupFormat::Obsolete => dirs.path_of(file).exists(),
+        _ => mode == SetupMode::Install || dirs.settings.is_dir(),
+    });
+    let mut plans: Vec<FilePlan> = wanted.map(|file| job.plan(dirs.path_of(file), file)).collect();
     if mode == SetupMode::Install {
-        return agent.setup.files.iter().map(|file| job.plan(dir.join(&file.path), file)).collect();
+        return plans;
     }
-    let here = agent.setup.files.iter().filter(|_| dir.is_dir());
-    let mut plans: Vec<FilePlan> = here.map(|file| job.plan(dir.join(&file.path), file)).collect();
     // Include the recorded files: a variable that moved the settings at install time may be unset now.
     for (path, entry) in record.files_of(agent.name).filter(|(path, _)| path.exists()) {
         let is_planned = plans.iter().any(|plan| files::resolve_links(&plan.path).is_ok_and(|target| target == path));
@@ -115,6 +136,7 @@ struct FilePlanner<'a> {
     hook_command: HookCommand,
     mode: SetupMode,
     record: &'a SetupRecord,
+    data: &'a Path,
 }
 
 impl FilePlanner<'_> {
@@ -128,7 +150,7 @@ impl FilePlanner<'_> {
     }
 
     fn change(&self, path: &Path, file: &'static SetupFile) -> Result<Option<FileChange>, String> {
-        let editor = editor_of(file, self.hook_command.clone());
+        let editor = self.editor_of(file, self.hook_command.clone());
         let target = files::resolve_links(path).map_err(|error| error.to_string())?;
         let before = files::read(&target).map_err(|error| error.to_string())?;
         let before = before.map(String::from_utf8).transpose().map_err(|error| not_utf8(&error))?;
@@ -142,7 +164,7 @@ impl FilePlanner<'_> {
             Some(_) => editor.remove(text, &hints).map_err(message)?,
             None => text.to_owned(),
         };
-        let is_whole = file.format == SetupFormat::Extension;
+        let is_whole = matches!(file.format, SetupFormat::Extension | SetupFormat::Package | SetupFormat::Obsolete);
         // Only agtmux creates files in these formats.
         let is_own_file = is_whole || file.format == SetupFormat::Own;
         let created = if author.is_some() { created || is_own_file } else { before.is_none() };
@@ -150,11 +172,15 @@ impl FilePlanner<'_> {
         // Count directories that a killed setup created, too.
         let made_dirs = self.record.made_dirs(&target).max(missing_dirs);
         match (self.mode, author) {
+            (SetupMode::Install, Some(_)) if file.format == SetupFormat::Obsolete => {
+                Ok(Some(FileChange { target, before, after: None, entry: None, keeps_copy: false, made_dirs }))
+            }
             (SetupMode::Uninstall, None) => Ok(None),
+            (SetupMode::Install, None) if file.format == SetupFormat::Obsolete => Ok(None),
             (SetupMode::Uninstall, Some(author)) => {
                 let after = Some(clean).filter(|clean| !(created && clean.trim().is_empty()));
                 // Whether the text is exactly what setup writes into an empty file, with any path of agtmux.
-                let writer = editor_of(file, HookCommand::new(&author, self.hook_command.agent));
+                let writer = self.editor_of(file, HookCommand::new(&author, self.hook_command.agent));
                 let is_as_written = || writer.install("").is_ok_and(|(written, _)| written == whole);
                 let is_all_own = is_whole || after.is_none() && is_as_written();
                 let after = after.map(|after| mark + &after);
@@ -174,21 +200,24 @@ impl FilePlanner<'_> {
             }
         }
     }
+
+    fn editor_of(&self, file: &'static SetupFile, hook_command: HookCommand) -> Box<dyn SettingsEditor> {
+        let template = file.extension_text().unwrap_or_default();
+        match file.format {
+            SetupFormat::Grouped | SetupFormat::Own | SetupFormat::Flat => Box::new(HookEditor { file, hook_command }),
+            SetupFormat::Notify => Box::new(NotifyEditor { hook_command }),
+            SetupFormat::Extension | SetupFormat::Obsolete => Box::new(OwnFileEditor { template, hook_command }),
+            SetupFormat::Package => Box::new(PackageFileEditor { template, hook_command }),
+            SetupFormat::PackageList => {
+                let package = self.data.join(file.package.as_deref().unwrap_or_default());
+                Box::new(PackageListEditor { package: package.display().to_string(), hook_command })
+            }
+        }
+    }
 }
 
 fn not_utf8(error: &std::string::FromUtf8Error) -> String {
     let valid = error.utf8_error().valid_up_to();
     let line = 1 + error.as_bytes()[..valid].iter().filter(|byte| **byte == b'\n').count();
     format!("line {line}: not UTF-8")
-}
-
-fn editor_of(file: &'static SetupFile, hook_command: HookCommand) -> Box<dyn SettingsEditor> {
-    match file.format {
-        SetupFormat::Grouped | SetupFormat::Own | SetupFormat::Flat => Box::new(HookEditor { file, hook_command }),
-        SetupFormat::Notify => Box::new(NotifyEditor { hook_command }),
-        SetupFormat::Extension => {
-            let template = file.extension_text().unwrap_or_default();
-            Box::new(OwnFileEditor { template, hook_command })
-        }
-    }
 }

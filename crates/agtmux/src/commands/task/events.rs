@@ -2,7 +2,7 @@
 
 use agtmux_api::wire::{TaskEvent, TaskEvents, TaskEventsQuery, TaskStreamItem};
 use agtmux_client::{DaemonClient, Follower, StreamSignal};
-use agtmux_core::task::ConversationMessage;
+use agtmux_core::task::{ConversationMessage, HarnessLine};
 use clap::Args;
 use jiff::tz::TimeZone;
 use serde_json::json;
@@ -34,11 +34,12 @@ pub(crate) struct TaskEventsArgs {
     /// Show at most the newest N events
     #[arg(long, value_name = "N", default_value = "20")]
     limit: u32,
-    /// Print the events, except `started`, as messages for the agent, one line of JSON per event. agtmux does not
-    /// deliver them: the program that reads this output adds each message to the agent's conversation
-    #[arg(long, conflicts_with = "json")]
+    /// Print the events, except `started`, as messages for the agent, one line of JSON per event. agtmux does not deliver
+    /// them: the program that reads this output adds each message to the agent's conversation. With --json, print a line
+    /// for every event, with `seq`, `at`, `notice` and `message`
+    #[arg(long)]
     conversation: bool,
-    /// Print JSON; with --follow, one line per event
+    /// Print JSON; with --follow or --conversation, one line per event
     #[arg(long)]
     json: bool,
 }
@@ -63,7 +64,7 @@ pub(crate) async fn run(args: TaskEventsArgs) -> CliResult {
         return forward(daemon, query, &mut printer).await;
     }
     let events = fetch_all(&daemon, query).await?;
-    if args.json {
+    if args.json && !args.conversation {
         return output::json(&events);
     }
     for event in &events.items {
@@ -114,17 +115,18 @@ struct TaskEventPrinter {
 
 impl TaskEventPrinter {
     fn print(&mut self, event: &TaskEvent) -> CliResult {
+        if self.conversation {
+            return self.print_conversation(event);
+        }
         if self.json {
             return output::json(&json!(event));
         }
-        if !self.conversation {
-            self.held.clear();
-        }
+        self.held.clear();
         if event.collapsed {
             self.held.push(event.clone());
             return Ok(());
         }
-        if self.conversation { self.print_conversation(event) } else { self.show(event) }
+        self.show(event)
     }
 
     /// Must be called after the last event. Without --conversation, prints the collapsed event that is still held,
@@ -136,12 +138,22 @@ impl TaskEventPrinter {
     }
 
     fn print_conversation(&mut self, event: &TaskEvent) -> CliResult {
-        let mut held = std::mem::take(&mut self.held);
-        held.push(event.clone());
-        match ConversationMessage::of(&held, session_id(&held).as_deref()) {
-            Some(message) => output::json(&json!(message)),
-            None => Ok(()),
+        let message = self.take_message(event);
+        if self.json {
+            return output::json(&json!(HarnessLine::of(event, message)));
         }
+        message.map_or(Ok(()), |message| output::json(&json!(message)))
+    }
+
+    /// The message of this event and the collapsed events before it. `None` for a collapsed event, which is held, and for
+    /// an event without a message.
+    fn take_message(&mut self, event: &TaskEvent) -> Option<ConversationMessage> {
+        self.held.push(event.clone());
+        if event.collapsed {
+            return None;
+        }
+        let held = std::mem::take(&mut self.held);
+        ConversationMessage::of(&held, session_id(&held).as_deref())
     }
 
     fn show(&self, event: &TaskEvent) -> CliResult {

@@ -3,6 +3,7 @@
 mod agent_fixture;
 mod changes;
 mod foreign_events;
+mod owned_tasks;
 mod panes;
 mod random_chains;
 mod raw_requests;

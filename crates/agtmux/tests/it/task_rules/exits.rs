@@ -5,7 +5,7 @@ use std::fs;
 use agtmux_testkit::agtmux::{SOON, kill, pid, start};
 use agtmux_testkit::task_fixture::{TaskFixture, short_message};
 use agtmux_testkit::{wait_for, wait_until};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn a_task_that_ends_at_once_is_reported_in_full() {
@@ -139,6 +139,33 @@ fn each_event_says_how_it_is_delivered() {
     assert!(seqs.windows(2).all(|pair| pair[0] < pair[1]), "{seqs:?}");
     let output = fixture.task_ok(&["events", "--conversation", "--after", "0"]).text();
     assert!(!output.contains("started") && output.lines().count() == 4, "{output}");
+}
+
+#[test]
+fn a_harness_gets_one_line_of_json_per_event() {
+    let fixture = TaskFixture::new();
+    let task = fixture.run("t", "printf 'one\\n'; printf '\\a'; exit 2");
+    fixture.event(&task.window, "exited");
+    let text =
+        |output: String| output.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect::<Vec<Value>>();
+    let lines = text(fixture.task_ok(&["events", "--conversation", "--json", "--after", "0"]).text());
+    let events = fixture.events();
+    assert_eq!(lines.len(), events.len(), "{lines:?}");
+    let seq = |items: &[Value]| items.iter().map(|item| item["seq"].as_u64()).collect::<Vec<_>>();
+    assert_eq!(seq(&lines), seq(&events));
+    assert_eq!((&lines[0]["notice"], &lines[0]["message"]), (&events[0]["message"], &Value::Null));
+    let last = lines.last().expect("the exit");
+    let body = format!(
+        "tmux task {} (t) sent a terminal notification, then exited with code 2\nRecent output:\n  one",
+        task.window
+    );
+    assert_eq!((&last["notice"], &last["message"]["body"]), (&Value::Null, &json!(body)));
+    assert_eq!(last["message"]["text"], json!(format!("[tmux-task notification] {body}")));
+    assert_eq!(last["message"]["customType"], "tmux-task-event");
+    let details = &last["message"]["details"];
+    assert_eq!((&details["source"], &details["notUserInput"]), (&json!("extension"), &json!(true)));
+    let kinds = details["events"].as_array().expect("events").iter().map(|event| event["type"].clone());
+    assert_eq!(kinds.collect::<Vec<_>>(), ["notify", "exited"], "the bell is part of the message of the exit");
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl SettingsEditor for HookEditor {
         let mut left = text.to_owned();
         // Remove one entry at a time, because each removal moves the others.
         while let Some(entry) = self.entries(&left, hints)?.into_iter().next() {
-            left = without_entry(&left, entry, hints);
+            left = without_entry(&left, entry.around, hints);
         }
         if left == text {
             return Ok(left);
@@ -138,12 +138,15 @@ impl HookEditor {
 struct InstalledEntry<'t> {
     event: String,
     command: String,
-    /// The brackets around the entry, the outermost first. Each tuple holds the key of the brackets in
-    /// `EditHints::empty`, the brackets, and the index of the item that is the entry or contains it.
-    around: Vec<(String, JsonBrackets<'t>, usize)>,
+    /// The brackets around the entry, the outermost first.
+    around: Around<'t>,
 }
 
-fn append(path: &str, brackets: &JsonBrackets<'_>, item: &str, hints: &mut EditHints) -> String {
+/// Brackets, the outermost first. Each tuple holds the key of the brackets in `EditHints::empty`, the brackets, and the
+/// index of the item that is the entry or contains it.
+pub(super) type Around<'t> = Vec<(String, JsonBrackets<'t>, usize)>;
+
+pub(super) fn append(path: &str, brackets: &JsonBrackets<'_>, item: &str, hints: &mut EditHints) -> String {
     if brackets.items.is_empty() {
         hints.empty.insert(path.to_owned(), brackets.inner().to_owned());
     }
@@ -153,8 +156,9 @@ fn append(path: &str, brackets: &JsonBrackets<'_>, item: &str, hints: &mut EditH
 /// Removes the entry, then the brackets around it from the inside out. Stops at brackets that hold other items or
 /// comments, or that the user wrote. If the entry contains comments, this call only moves them out of the entry, and
 /// the next call removes the entry.
-fn without_entry(text: &str, entry: InstalledEntry<'_>, hints: &EditHints) -> String {
-    let mut around = entry.around;
+///
+/// `around` has the brackets around the entry, as [`InstalledEntry`] describes.
+pub(super) fn without_entry(text: &str, mut around: Around<'_>, hints: &EditHints) -> String {
     if let Some((_, brackets, index)) = around.last().filter(|(_, brackets, index)| brackets.has_comments_in(*index)) {
         return lift_comments(text, &brackets.items[*index]);
     }
@@ -198,7 +202,7 @@ fn without_version(text: String, hints: &EditHints) -> Result<String, EditError>
 
 /// Restores the original text if it contained no JSON value. Leaves the text unchanged if it contains anything besides
 /// the original text and an empty object.
-fn restore_blank(text: String, hints: &EditHints) -> Result<String, EditError> {
+pub(super) fn restore_blank(text: String, hints: &EditHints) -> Result<String, EditError> {
     let (Some(blank), Some(root)) = (hints.blank_text(), json::root_object(&text)?) else { return Ok(text) };
     let is_empty = JsonBrackets::object(&text, &root).inner().trim().is_empty();
     let is_untouched = text[..root.start()].trim() == blank.trim() && text[root.end()..].trim().is_empty();

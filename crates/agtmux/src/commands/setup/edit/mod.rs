@@ -8,6 +8,8 @@ pub(super) mod hooks;
 mod json;
 pub(super) mod notify;
 pub(super) mod own_file;
+pub(super) mod package_file;
+pub(super) mod package_list;
 #[cfg(test)]
 mod tests;
 
@@ -47,6 +49,12 @@ pub(super) struct EditHints {
     /// that this version does not use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) events: Vec<String>,
+    /// The digest of the file that setup wrote, for a file without a place for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) digest: Option<String>,
+    /// The directory of the package that setup added to a list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) package: Option<String>,
 }
 
 /// A character with which a file may begin. Editors get the text without this character.

@@ -44,13 +44,17 @@ impl SettingsEditor for OwnFileEditor {
 
 impl OwnFileEditor {
     fn written(&self) -> String {
-        let program = format!("const PROGRAM = {}", quoted(&self.hook_command.program));
-        let body = self.template.replacen(PROGRAM, &program, 1);
+        let body = with_program(self.template, &self.hook_command.program);
         format!("{MARK}{}\n{body}", digest_of(&body))
     }
 }
 
-fn digest_of(body: &str) -> String {
+/// The template with the path of agtmux.
+pub(super) fn with_program(template: &str, program: &str) -> String {
+    template.replacen(PROGRAM, &format!("const PROGRAM = {}", quoted(program)), 1)
+}
+
+pub(super) fn digest_of(body: &str) -> String {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, body.as_bytes()).simple().to_string()
 }
 

@@ -1,10 +1,8 @@
 // Reports Pi's events to agtmux: runs `agtmux hook pi <event>` and writes the event to its stdin. Sends ids, types,
 // names and questions of the agent. Never sends prompts, answers or files.
 
-import { spawn } from "node:child_process";
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
-
-const PROGRAM = "agtmux";
+import { agtmux } from "./program.ts";
 
 /** A hook that runs longer than this is killed. */
 const TIMEOUT_MS = 5000;
@@ -21,35 +19,20 @@ function isInsideAnother(): boolean {
 	return false;
 }
 
-/** Runs a hook. Resolves when it has ended or failed. */
-function hook(name: string, payload: object): Promise<void> {
-	return new Promise((resolve) => {
-		const child = spawn(PROGRAM, ["hook", "pi", name], { stdio: ["pipe", "ignore", "ignore"] });
-		const late = setTimeout(() => child.kill("SIGKILL"), TIMEOUT_MS);
-		late.unref();
-		const ended = () => {
-			clearTimeout(late);
-			resolve();
-		};
-		child.on("error", ended);
-		child.on("exit", ended);
-		child.stdin.on("error", () => {});
-		child.stdin.end(JSON.stringify(payload));
-	});
-}
-
-export default function (pi: ExtensionAPI) {
+/** Reports events while `isActive` returns true. */
+export function reportState(pi: ExtensionAPI, isActive: () => boolean): void {
 	if (isInsideAnother()) return;
-	let queue: Promise<void> = Promise.resolve();
+	let queue: Promise<unknown> = Promise.resolve();
 	/** The outcome of the current run; undefined if the user stopped it. */
 	let outcome: string | undefined;
 
 	function report(name: string, ctx: ExtensionContext, payload: object = {}): void {
 		// An error here must not affect the agent.
 		try {
-			const event = { session_id: ctx.sessionManager.getSessionId(), ...payload };
+			if (!isActive()) return;
+			const input = JSON.stringify({ session_id: ctx.sessionManager.getSessionId(), ...payload });
 			// One at a time, in order.
-			queue = queue.then(() => hook(name, event)).catch(() => {});
+			queue = queue.then(() => agtmux(["hook", "pi", name], { input, timeoutMs: TIMEOUT_MS }));
 		} catch {}
 	}
 

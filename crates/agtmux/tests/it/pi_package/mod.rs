@@ -1,0 +1,7 @@
+//! The Pi package in the real Pi, with the mock model. Skipped if Pi cannot be installed from npm.
+
+mod delivery;
+mod panel;
+mod pi_fixture;
+mod sessions;
+mod units;

@@ -1,0 +1,4 @@
+// All unit tests, for one bundle.
+
+import "./outbox.test.ts";
+import "./text.test.ts";
