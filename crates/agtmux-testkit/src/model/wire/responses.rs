@@ -50,6 +50,10 @@ fn tool_call(request: &ParsedRequest, action: &ScriptedAction) -> (String, Value
             let field = if name == "exec_command" { "cmd" } else { "command" };
             let mut input = json!({});
             input[field] = json!(shell_command(action));
+            if name == "exec_command" {
+                // By default, Codex goes on after 10 s and leaves the command in the background.
+                input["yield_time_ms"] = json!(30_000);
+            }
             if !matches!(action, ScriptedAction::Do(_)) {
                 // Request to leave the sandbox, because the agent asks for approval only then.
                 input["sandbox_permissions"] = json!("require_escalated");
