@@ -40,7 +40,7 @@ pub struct MirrorLaunch<'a> {
     pub mirror: &'a str,
     /// The command line that starts the shell.
     pub program: &'a [OsString],
-    /// The command line of the program that reads the pane's output.
+    /// The command line of the program that reads the pane's output. Empty if no program reads the output.
     pub reader: &'a [OsString],
 }
 
@@ -91,6 +91,22 @@ impl TmuxServer {
         self.run(&[self.if_same_server(server, &set)]).await.map(drop)
     }
 
+    /// Closes the pipe of a pane, if this server generation still runs. The program at its other end reads to the end.
+    pub async fn close_pipe(&self, server: (u32, i64), pane: u32) -> Result<(), TmuxError> {
+        let close = TmuxCommand::new("pipe-pane").arg("-t").arg(format!("%{pane}"));
+        self.run(&[self.if_same_server(server, &close)]).await.map(drop)
+    }
+
+    /// The lines of a pane from this row to the row of the cursor. Row 0 is the first row of the screen, and rows of the
+    /// history have negative numbers. The rows of a wrapped line are joined. The call fails if the pane is gone.
+    pub async fn lines_to_cursor(&self, pane: u32, from: i64, cursor_row: usize) -> Result<Vec<String>, TmuxError> {
+        let capture = TmuxCommand::new("capture-pane").arg("-p").arg("-J").arg("-t").arg(format!("%{pane}"));
+        let capture = capture.arg("-S").arg(from.to_string()).arg("-E").arg(cursor_row.to_string());
+        let answer = self.run(&[capture]).await?;
+        let text = String::from_utf8_lossy(&answer);
+        Ok(text.strip_suffix('\n').unwrap_or(&text).split('\n').map(str::to_owned).collect())
+    }
+
     /// Kills a pane by id, if this server generation still runs. A pane that is gone is ignored.
     pub async fn kill_pane(&self, server: (u32, i64), pane: u32) -> Result<(), TmuxError> {
         self.kill(server, "kill-pane", &format!("%{pane}")).await
@@ -114,7 +130,8 @@ fn launch_command(framing: &Framing, until: u64, launch: &MirrorLaunch<'_>) -> T
     let pane = format!("%{}", launch.pane);
     let respawn = TmuxCommand::new("respawn-pane").literal("-k").literal("-t").literal(&pane);
     let ids = framing.record(DONE, &["#{window_id}", "#{pane_id}", "#{pane_pid}"]);
-    let commands = [
+    let pipe = (!launch.reader.is_empty()).then(|| pipe_command(&pane, launch.reader));
+    let start = [
         TmuxCommand::new("set-option")
             .literal("-p")
             .literal("-t")
@@ -122,7 +139,8 @@ fn launch_command(framing: &Framing, until: u64, launch: &MirrorLaunch<'_>) -> T
             .literal(MIRROR)
             .literal(launch.mirror),
         launch.program.iter().fold(respawn, TmuxCommand::literal),
-        pipe_command(&pane, launch.reader),
+    ];
+    let end = [
         TmuxCommand::new("set-environment")
             .literal("-t")
             .literal(format!("${}", launch.session))
@@ -130,7 +148,8 @@ fn launch_command(framing: &Framing, until: u64, launch: &MirrorLaunch<'_>) -> T
             .literal(&pane),
         TmuxCommand::new("display-message").literal("-p").literal("-t").literal(&pane).literal(ids),
     ];
-    let lines: Vec<Vec<u8>> = commands.iter().map(|command| command.line().into_vec()).collect();
+    let commands = start.into_iter().chain(pipe).chain(end);
+    let lines: Vec<Vec<u8>> = commands.map(|command| command.line().into_vec()).collect();
     let server = server_matches_before(launch.server_pid, launch.server_start, until);
     let condition = and(server, format!("#{{==:#{{pane_id}},{pane}}}"));
     let all = OsString::from_vec(lines.join(b" ; ".as_slice()));

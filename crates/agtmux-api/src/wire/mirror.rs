@@ -1,7 +1,7 @@
 //! Shared terminals: shells that a person and an agent both use.
 
 use agtmux_core::ids::PaneId;
-use agtmux_core::mirror::MirrorShell;
+use agtmux_core::mirror::{MirrorMethod, MirrorShell};
 use agtmux_core::named_enum;
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -33,7 +33,7 @@ pub struct MirrorStartRequest {
     pub socket: Option<String>,
     /// The pane to split, such as `%3`.
     pub for_pane: String,
-    /// The shell: `bash`, `zsh`, `fish` or a path. Default: the shell that tmux starts.
+    /// The shell: `bash`, `zsh`, `fish`, a POSIX shell such as `dash`, or a path. Default: the shell that tmux starts.
     #[serde(default)]
     pub shell: Option<String>,
     /// The working directory: an absolute path. Default: that of the pane.
@@ -51,7 +51,7 @@ named_enum!(
         Ready => "ready",
         /// A command runs.
         Running => "running",
-        /// The shell was replaced, or its output is not read, so agtmux cannot follow it.
+        /// The shell was replaced, another shell runs in it, or its output is not read, so agtmux cannot follow it.
         Lost => "lost",
         /// The pane is gone.
         Closed => "closed",
@@ -73,6 +73,7 @@ pub struct MirrorItem {
     /// The tmux session, such as `$3`.
     pub session: String,
     pub shell: MirrorShell,
+    pub method: MirrorMethod,
     pub status: MirrorStatus,
     pub cwd: Option<String>,
     /// The command that runs, and whether agtmux typed it.
@@ -146,7 +147,10 @@ pub struct MirrorCommand {
     #[schema(value_type = String, example = "%12")]
     pub pane_id: PaneId,
     pub status: MirrorCommandStatus,
-    /// The exit code as the shell reports it; 124 after a timeout and 130 after a cancellation.
+    /// How agtmux has followed the command.
+    pub method: MirrorMethod,
+    /// The exit code as the shell reports it; 124 after a timeout and 130 after a cancellation. Null if the shell does
+    /// not report it.
     pub exit_code: Option<i32>,
     /// The signal that ended the command, if the exit code is 128 plus its number.
     pub signal: Option<i32>,

@@ -1,5 +1,7 @@
 //! The errors of shared terminals.
 
+use std::time::Duration;
+
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::MirrorQuery;
 
@@ -33,7 +35,24 @@ pub(super) fn not_stored(error: &str) -> ApiError {
 pub(super) fn lost(why: &str) -> ApiError {
     precondition(
         format!("agtmux did not type the command, because it cannot read the output of the shared terminal: {why}"),
-        "agtmux mirror stop; agtmux mirror start   (makes a new one)",
+        "end that program, or: agtmux mirror start   (makes a new one)",
+    )
+}
+
+/// The error if a shell shows no prompt.
+pub(super) fn no_prompt(pane: u32, waited: Duration) -> ApiError {
+    let seconds = waited.as_secs();
+    precondition(
+        format!("the shell in %{pane} did not show a prompt that agtmux recognizes within {seconds} s"),
+        format!("look at pane %{pane}: the start files of the shell may wait for input or start another shell"),
+    )
+}
+
+/// The error if the screen shows no prompt of a shell without marks.
+pub(super) fn no_prompt_on_screen(pane: u32) -> ApiError {
+    precondition(
+        format!("nothing was typed: pane %{pane} does not show the prompt of its shell"),
+        format!("wait, or end the running command in pane %{pane}; agtmux mirror read   (shows the pane)"),
     )
 }
 

@@ -8,6 +8,7 @@ use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::mirror_files::MirrorExecRecord;
 use agtmux_api::wire::{MirrorCommand, MirrorCommandQuery, MirrorExecRequest, MirrorQuery, MirrorStartRequest};
 use agtmux_core::ids::PaneId;
+use agtmux_core::mirror::MirrorMethod;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
@@ -113,7 +114,7 @@ impl Mirrors {
         let _turn = turn.map_err(|_| errors::busy(&terminal.view(), terminal.spec.pane))?;
         self.check_followed(terminal)?;
         self.check_syntax(terminal, &request.command).await?;
-        self.wait_for_prompt(terminal, deadline).await?;
+        self.wait_until_free(terminal, deadline).await?;
         self.check_withdrawn(exec)?;
         self.hand_over(terminal, &new_record(exec, request, agent, timeout), deadline).await?;
         if let Some(started) = started.take() {
@@ -136,7 +137,7 @@ impl Mirrors {
     /// Stores the request and gives its command to the shell. If this fails, the shell does not run the command.
     async fn hand_over(
         &self,
-        terminal: &SharedTerminal,
+        terminal: &Arc<SharedTerminal>,
         record: &MirrorExecRecord,
         deadline: Instant,
     ) -> ApiResult<()> {
@@ -144,7 +145,10 @@ impl Mirrors {
         stored.map_err(|error| errors::not_stored(&error.to_string()))?;
         terminal.view().execs.insert(record.exec.clone(), ExecStatus::new(record.clone()));
         self.0.actions.begin_mirror_exec(terminal.spec.process, record);
-        let typed = self.type_command(terminal, record, deadline).await;
+        let typed = match terminal.method() {
+            MirrorMethod::Marks => self.type_command(terminal, record, deadline).await,
+            MirrorMethod::Screen => self.type_on_screen(terminal, record, deadline).await,
+        };
         if typed.is_err() {
             terminal.view().execs.remove(&record.exec);
         }
@@ -181,7 +185,20 @@ impl Mirrors {
         found.map_or(Ok(()), |why| Err(errors::incomplete(&why)))
     }
 
-    /// Waits until the shell reads a new command. A command of the person may run for a while.
+    /// Waits until the shell reads a new command, as its marks or its screen show.
+    async fn wait_until_free(&self, terminal: &SharedTerminal, deadline: Instant) -> ApiResult<()> {
+        if terminal.method() == MirrorMethod::Screen {
+            return self.wait_for_screen_prompt(terminal, deadline).await.map(drop);
+        }
+        match self.wait_for_prompt(terminal, deadline).await {
+            Err(_) if self.close_pipe_of_markless_shell(terminal).await => {
+                self.wait_for_screen_prompt(terminal, deadline).await.map(drop)
+            }
+            waited => waited,
+        }
+    }
+
+    /// Waits until the marks show that the shell reads a new command. A command of the person may run for a while.
     pub(super) async fn wait_for_prompt(&self, terminal: &SharedTerminal, deadline: Instant) -> ApiResult<()> {
         let deadline = deadline.min(Instant::now() + PROMPT_TIMEOUT);
         let is_there = |view: &TerminalView| (view.state.is_at_prompt() || view.state.is_closed).then_some(());

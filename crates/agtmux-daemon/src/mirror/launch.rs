@@ -8,8 +8,8 @@ use std::time::Duration;
 use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::mirror_files::{MirrorFiles, MirrorSpec};
 use agtmux_api::wire::{MirrorItem, MirrorQuery, MirrorStartRequest};
-use agtmux_core::ids::{PaneId, ServerKey, SessionId, TargetName};
-use agtmux_core::mirror::MirrorShell;
+use agtmux_core::ids::{ServerKey, SessionId, TargetName};
+use agtmux_core::mirror::{MirrorMethod, MirrorShell};
 use agtmux_tmux::{LaunchError, LaunchedPane, MirrorLaunch, SplitSource};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -71,8 +71,8 @@ impl Mirrors {
     /// Removes the files of terminals whose pane is gone.
     fn remove_closed(&self) {
         for terminal in self.terminals() {
-            let is_gone = terminal.spec.process.is_none_or(|process| !self.is_alive(process));
-            if is_gone && terminal.is_closed() && !terminal.has_waiters() {
+            let has_reader = terminal.method() == MirrorMethod::Marks;
+            if self.is_gone(&terminal) && (terminal.is_closed() || !has_reader) && !terminal.has_waiters() {
                 self.forget(&terminal);
             }
         }
@@ -119,7 +119,8 @@ impl Mirrors {
         let prepared = files.create().and_then(|()| shell_files::write(files, spec.shell, &spec.nonce));
         prepared.and_then(|()| files.write_spec(&spec)).map_err(|error| not_written(&error.to_string()))?;
         let words = |word: &str| [self.0.program.clone().into(), OsString::from(word), files.dir().into()];
-        let (program, reader) = (words("mirror-shell"), words("mirror-log"));
+        let program = words("mirror-shell");
+        let reader = (spec.shell != MirrorShell::Posix).then(|| words("mirror-log"));
         let launch = MirrorLaunch {
             server_pid: spec.server_pid,
             server_start: spec.server_start,
@@ -127,7 +128,7 @@ impl Mirrors {
             pane: spec.pane,
             mirror: &spec.mirror_id,
             program: &program,
-            reader: &reader,
+            reader: reader.as_ref().map_or(&[], |words| words),
         };
         let launched = self.tmux(&spec.socket).launch_mirror(&launch).await;
         let LaunchedPane { pane_pid, .. } = launched.map_err(|error| match error {
@@ -143,19 +144,15 @@ impl Mirrors {
     /// Waits until the shell can take a command.
     pub(super) async fn wait_for_first_prompt(&self, terminal: &SharedTerminal) -> ApiResult<()> {
         let deadline = Instant::now() + PROMPT_TIMEOUT;
+        if terminal.method() == MirrorMethod::Screen {
+            return self.learn_screen_prompt(terminal, deadline).await;
+        }
         let seen = terminal.wait_for(deadline, |view| (view.state.seq > 0 || view.state.is_closed).then_some(())).await;
         if terminal.is_closed() {
             let message = format!("the shell '{}' ended at once", terminal.spec.program);
             return Err(precondition(message, "agtmux mirror start --shell bash   (another shell)"));
         }
-        seen.ok_or_else(|| {
-            let pane = PaneId(terminal.spec.pane);
-            let seconds = PROMPT_TIMEOUT.as_secs();
-            precondition(
-                format!("the shell in {pane} did not show a prompt that agtmux recognizes within {seconds} s"),
-                format!("look at pane {pane}: the start files of the shell may wait for input or start another shell"),
-            )
-        })
+        seen.ok_or_else(|| errors::no_prompt(terminal.spec.pane, PROMPT_TIMEOUT))
     }
 }
 
@@ -167,7 +164,9 @@ fn chosen_shell(wanted: Option<&str>, source: &SplitSource) -> ApiResult<ChosenS
         let is_supported = base.parse::<MirrorShell>().is_ok();
         let why = if is_supported { "is not installed" } else { "is not supported" };
         precondition(
-            format!("the shell '{name}' {why}; the shared terminal needs bash, zsh or fish"),
+            format!(
+                "the shell '{name}' {why}; the shared terminal needs bash, zsh, fish or a POSIX shell such as dash"
+            ),
             "agtmux mirror start --shell bash",
         )
     })

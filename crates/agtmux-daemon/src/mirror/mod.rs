@@ -10,8 +10,11 @@ mod exec;
 mod follow;
 mod item;
 mod launch;
+mod nested;
 mod output_stream;
 mod result;
+mod screen;
+mod screen_exec;
 mod select;
 mod shell_files;
 mod supervise;
@@ -93,6 +96,7 @@ impl Mirrors {
                 Some(spec) => {
                     let terminal = Arc::new(SharedTerminal::new(spec, files));
                     terminal.refresh();
+                    terminal.end_unfollowed_command();
                     self.add(terminal.clone());
                     self.resume_execs(&terminal);
                 }
@@ -103,6 +107,10 @@ impl Mirrors {
 
     fn is_alive(&self, (pid, start): (u32, u64)) -> bool {
         self.0.discovery.processes().start_time(pid) == Some(start)
+    }
+
+    fn is_gone(&self, terminal: &SharedTerminal) -> bool {
+        terminal.spec.process.is_none_or(|process| !self.is_alive(process))
     }
 
     fn add(&self, terminal: Arc<SharedTerminal>) {

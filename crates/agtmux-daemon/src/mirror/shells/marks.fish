@@ -29,6 +29,8 @@ if status is-interactive; and not set -q __agtmux_on
         set -l code $status
         set -g __agtmux_seq (math $__agtmux_seq + 1)
         __agtmux_mark "A;agt=$__agtmux_nonce;$__agtmux_seq;u="(string escape --style=url -- $PWD)
+        # Without a reader of the marks: appends the exit code and the number of rows of the prompt to a file.
+        test -e $__agtmux_dir/codes; and echo $code (count (__agtmux_user_prompt)) >>$__agtmux_dir/codes
         return $code
     end
 

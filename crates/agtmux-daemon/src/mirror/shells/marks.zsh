@@ -33,6 +33,12 @@ __agtmux_prompt() {
     precmd_functions=(__agtmux_ended ${${precmd_functions:#__agtmux_ended}:#__agtmux_prompt} __agtmux_prompt)
   [[ $preexec_functions[-1] == __agtmux_started ]] ||
     preexec_functions=(${preexec_functions:#__agtmux_started} __agtmux_started)
+  # Without a reader of the marks: appends the exit code and the number of rows of the prompt to a file.
+  if [[ -e $__agtmux_dir/codes ]]; then
+    local prompt=${(%%)PS1}
+    prompt=${prompt//[^$'\n']/}
+    builtin print -r -- "$code $(( $#prompt + 1 ))" >>$__agtmux_dir/codes
+  fi
   return code
 } 2>/dev/null
 

@@ -22,7 +22,7 @@ pub(crate) struct MirrorStartArgs {
     /// The pane to split, such as %3 [default: the pane of this command]
     #[arg(long, value_name = "PANE")]
     pane: Option<String>,
-    /// bash, zsh, fish, or the path of one of them [default: the shell that tmux starts]
+    /// bash, zsh, fish, a POSIX shell such as dash, or the path of one of them [default: the shell that tmux starts]
     #[arg(long, value_name = "SHELL")]
     shell: Option<String>,
     /// The working directory of the shell [default: the current directory]

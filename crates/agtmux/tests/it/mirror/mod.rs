@@ -3,6 +3,7 @@
 mod access;
 mod commands;
 mod exactness;
+mod fallback;
 mod faults;
 mod mirror_fixture;
 mod person;
