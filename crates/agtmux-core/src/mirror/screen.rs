@@ -132,7 +132,7 @@ mod tests {
     /// The row of the cursor, which is in the last row, in this column.
     fn find(known: Option<&ScreenPrompt>, height: usize, text: &str, column: usize) -> Option<PromptLine> {
         let rows = rows(text);
-        let screen = ScreenText { rows: &rows, cursor_column: column, cursor_row: rows.len() - 1 };
+        let screen = ScreenText { rows: &rows, cursor_column: column, cursor_row: rows.len().saturating_sub(1) };
         ScreenPrompt::find(known, height, screen)
     }
 
@@ -169,7 +169,8 @@ mod tests {
         assert_eq!(output("$ ls      12:00\na\n$ ", "ls"), "a\n", "a clock at the right");
         assert_eq!(output("a\n$ ", "clear; echo a"), "a\n", "the screen was cleared");
         assert_eq!(output("$ echo '$ ls'\n$ ls\n$ ", "echo '$ ls'"), "$ ls\n", "output that looks like a prompt");
-        assert_eq!(output("~ $ cd /\n/ $ ", "cd /"), "");
+        let before = prompt("~ $ ");
+        assert_eq!(before.output(&rows("~ $ cd /\n/ $ "), "cd /", &prompt("/ $ ")), "", "the prompt has changed");
     }
 
     #[test]
