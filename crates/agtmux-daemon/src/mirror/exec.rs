@@ -116,7 +116,12 @@ impl Mirrors {
         self.check_syntax(terminal, &request.command).await?;
         self.wait_until_free(terminal, deadline).await?;
         self.check_withdrawn(exec)?;
-        self.hand_over(terminal, &new_record(exec, request, agent, timeout), deadline).await?;
+        let taken = self.hand_over(terminal, &new_record(exec, request, agent, timeout), deadline).await;
+        if taken.is_err() {
+            // The shell may have put the line of the person aside before the command was refused.
+            self.return_line(terminal).await;
+        }
+        taken?;
         if let Some(started) = started.take() {
             // The caller may be gone.
             let _ = started.send(Ok(()));
