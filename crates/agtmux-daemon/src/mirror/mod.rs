@@ -39,6 +39,7 @@ pub(crate) use activity::ActivityReader;
 pub(crate) use output_stream::{OutputReader, OutputStep};
 
 use crate::actions::{Actions, MirrorActionEntry, NamedLocks, RequestCaller, tmux_error};
+use crate::engine::EngineHandle;
 use crate::observe::Discovery;
 use select::place;
 use terminal::SharedTerminal;
@@ -51,6 +52,7 @@ const MAX_LINES: u32 = 10_000;
 pub(crate) struct Mirrors(Arc<MirrorsInner>);
 
 struct MirrorsInner {
+    engine: EngineHandle,
     discovery: Discovery,
     actions: Actions,
     dir: PathBuf,
@@ -67,9 +69,10 @@ struct MirrorsInner {
 }
 
 impl Mirrors {
-    pub(crate) fn start(discovery: Discovery, actions: Actions, paths: &Paths) -> Self {
+    pub(crate) fn start(engine: EngineHandle, discovery: Discovery, actions: Actions, paths: &Paths) -> Self {
         let background = discovery.background().clone();
         let mirrors = Self(Arc::new(MirrorsInner {
+            engine,
             discovery,
             actions,
             dir: paths.mirrors_dir(),

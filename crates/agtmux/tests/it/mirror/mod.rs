@@ -5,6 +5,7 @@ mod commands;
 mod exactness;
 mod fallback;
 mod faults;
+mod listed;
 mod mirror_fixture;
 mod person;
 mod rapid;
