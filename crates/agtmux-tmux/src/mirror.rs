@@ -19,13 +19,15 @@ const PANE_VARIABLE: &str = "PI_MIRROR_PANE";
 const FACTS: char = 'f';
 const NEW_PANE: char = 'n';
 
-/// A pane, and how tmux starts shells in its session.
+/// A pane that is to be split or adopted, and how tmux starts shells in its session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitSource {
     pub server_pid: u32,
     pub server_start: i64,
     pub session: u32,
     pub pane: u32,
+    pub pane_pid: u32,
+    pub has_pipe: bool,
     pub default_shell: String,
     pub cwd: Vec<u8>,
 }
@@ -48,7 +50,7 @@ impl TmuxServer {
     /// Reads a pane that is to be split. `None` if the pane is gone.
     pub async fn split_source(&self, pane: u32) -> Result<Option<SplitSource>, TmuxError> {
         let framing = Framing::fresh();
-        let facts = "pid start_time session_id pane_id default-shell pane_current_path";
+        let facts = "pid start_time session_id pane_id pane_pid pane_pipe default-shell pane_current_path";
         let command = TmuxCommand::display(&framing.variables(FACTS, facts), Some(pane));
         let answer = self.run(&[command]).await?;
         // tmux falls back to another pane if this one is gone.
@@ -115,12 +117,14 @@ impl TmuxServer {
 
 fn parse_source(framing: &Framing, answer: &[u8]) -> Option<SplitSource> {
     let records = framing.records(FACTS, answer);
-    let &[pid, start, session, pane, shell, cwd] = records.first()?.as_slice() else { return None };
+    let &[pid, start, session, pane, pane_pid, pipe, shell, cwd] = records.first()?.as_slice() else { return None };
     Some(SplitSource {
         server_pid: parse_number(pid)?,
         server_start: std::str::from_utf8(start).ok()?.parse().ok()?,
         session: parse_id(b'$', session)?,
         pane: parse_id(b'%', pane)?,
+        pane_pid: parse_number(pane_pid)?,
+        has_pipe: pipe == b"1",
         default_shell: String::from_utf8(shell.to_vec()).ok()?,
         cwd: cwd.to_vec(),
     })
@@ -186,9 +190,12 @@ mod tests {
     #[test]
     fn a_source_needs_all_its_fields() {
         let framing = Framing::fixed("W");
-        let source = framing.record(FACTS, &["9", "100", "$1", "%4", "/bin/zsh", "/a\nb"]);
+        let source = framing.record(FACTS, &["9", "100", "$1", "%4", "42", "0", "/bin/zsh", "/a\nb"]);
         let read = parse_source(&framing, source.as_bytes()).expect("all fields");
         assert_eq!((read.pane, read.default_shell.as_str(), read.cwd.as_slice()), (4, "/bin/zsh", &b"/a\nb"[..]));
-        assert_eq!(parse_source(&framing, framing.record(FACTS, &["9", "100", "", "", "", ""]).as_bytes()), None);
+        assert_eq!(
+            parse_source(&framing, framing.record(FACTS, &["9", "100", "", "", "", "", "", ""]).as_bytes()),
+            None
+        );
     }
 }

@@ -39,6 +39,9 @@ pub struct MirrorSpec {
     pub for_pane: Option<u32>,
     /// The shell's process and its start time, once it runs.
     pub process: Option<(u32, u64)>,
+    /// Whether the pane existed before, and agtmux must not close it.
+    #[serde(default)]
+    pub adopted: bool,
 }
 
 /// A request to run a command, written before the command is typed.
@@ -113,6 +116,16 @@ impl MirrorFiles {
     /// the number of rows of the prompt. A shell that can write marks writes these lines only if the file exists.
     pub fn codes(&self) -> PathBuf {
         self.dir.join("codes")
+    }
+
+    /// The file that a running shell reads when its pane becomes a shared terminal.
+    pub fn adopt(&self) -> PathBuf {
+        self.dir.join("adopt")
+    }
+
+    /// Whether the history of an adopted shell has kept the line that reads the file.
+    pub fn has_history_entry(&self) -> bool {
+        self.dir.join("stays").exists()
     }
 
     /// The file from which a shell without marks reads a command of several lines.

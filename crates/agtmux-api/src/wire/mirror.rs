@@ -25,14 +25,17 @@ pub struct MirrorQuery {
     pub for_pane: Option<String>,
 }
 
-/// Makes a shared terminal beside a pane, or returns the one that exists.
+/// Makes a shared terminal beside a pane or in an existing pane, or returns the one that exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MirrorStartRequest {
     #[serde(default)]
     pub socket: Option<String>,
-    /// The pane to split, such as `%3`.
+    /// The pane to split, such as `%3`. With `pane`: the pane of the caller.
     pub for_pane: String,
+    /// An existing pane whose shell becomes the shared terminal. It must show its prompt.
+    #[serde(default)]
+    pub pane: Option<String>,
     /// The shell: `bash`, `zsh`, `fish`, a POSIX shell such as `dash`, or a path. Default: the shell that tmux starts.
     #[serde(default)]
     pub shell: Option<String>,
@@ -82,6 +85,10 @@ pub struct MirrorItem {
     pub problem: Option<String>,
     /// The number of the last command.
     pub last_number: u64,
+    /// Whether the pane existed before. `stop` then leaves it open.
+    pub adopted: bool,
+    /// What the shell of an adopted pane keeps from agtmux until it ends.
+    pub notes: Vec<String>,
 }
 
 /// A command that runs in a shared terminal.

@@ -5,8 +5,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::MirrorShell;
 
-/// The last characters of usual prompts. `>` is left out: programs ask with it, too.
-const SYMBOLS: &str = "$#%❯➜λ»";
+/// The last characters of usual prompts. The last one is the arrow of Powerline fonts.
+const SYMBOLS: &str = "$#%❯➜λ»\u{e0b0}";
 
 /// The screen of a pane. Columns and rows count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl ScreenPrompt {
                 let end = known.end();
                 before.find(end)? + end.len()
             }
-            None => before.trim_end().ends_with(|c| SYMBOLS.contains(c)).then_some(before.len())?,
+            None => is_usual_prompt(&before).then_some(before.len())?,
         };
         let first = (screen.cursor_row + 1).checked_sub(height.max(1))?;
         let above = screen.rows.get(first..screen.cursor_row)?.to_vec();
@@ -102,6 +102,15 @@ impl ScreenPrompt {
         output.push_str(shown.strip_suffix(known.as_str()).unwrap_or_default());
         output
     }
+}
+
+/// Whether this text ends as most prompts do: with a symbol and a blank. A `>` needs more, such as a directory, because
+/// shells ask for another line with `>` or `quote>`.
+fn is_usual_prompt(text: &str) -> bool {
+    let word = text.trim_end();
+    let is_prompt =
+        word.ends_with(|c| SYMBOLS.contains(c)) || word.ends_with('>') && word.contains([' ', '@', '/', '~']);
+    is_prompt && text.len() > word.len()
 }
 
 /// Removes what zsh and fish draw after output without a newline at its end: a mark, and blanks up to the width of the
@@ -155,7 +164,12 @@ mod tests {
         assert_eq!(typed("working...", 10), None);
         assert_eq!(typed("", 0), None);
         assert_eq!(find(None, 1, "日本 $", 7).map(|line| line.typed).as_deref(), Some(""));
-        assert_eq!(find(None, 1, "Go on? [y/N]", 13), None);
+        for prompt in ["me@host ~> ", "/home » ", "$ "] {
+            assert!(find(None, 1, prompt, prompt.chars().count()).is_some(), "{prompt}");
+        }
+        for other in ["Go on? [y/N] ", "> ", "dquote> ", "$ echo $"] {
+            assert_eq!(find(None, 1, other, other.len()), None, "{other}");
+        }
         assert_eq!(find(Some(&known), 3, "$", 2), None, "the screen has fewer rows");
     }
 

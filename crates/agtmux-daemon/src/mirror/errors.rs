@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::MirrorQuery;
+use agtmux_core::ids::PaneId;
 
 use super::terminal::TerminalView;
 use crate::actions::precondition;
@@ -45,6 +46,29 @@ pub(super) fn no_prompt(pane: u32, waited: Duration) -> ApiError {
     precondition(
         format!("the shell in %{pane} did not show a prompt that agtmux recognizes within {seconds} s"),
         format!("look at pane %{pane}: the start files of the shell may wait for input or start another shell"),
+    )
+}
+
+pub(super) fn no_pane(pane: PaneId, socket: &str) -> ApiError {
+    let message = format!("there is no pane {pane} on the tmux server '{socket}'");
+    ApiError::new(ErrorCode::PaneNotFound, message).with_hint("agtmux list panes --all")
+}
+
+/// The error if an existing pane shows no prompt, or text after its prompt.
+pub(super) fn no_empty_prompt(pane: u32) -> ApiError {
+    precondition(
+        format!("nothing was typed: pane %{pane} does not show an empty prompt that agtmux recognizes"),
+        format!(
+            "end what runs in pane %{pane} and delete its half-written line, or: agtmux mirror start   (opens a new pane)"
+        ),
+    )
+}
+
+/// The error if an existing shell does not write marks after it has read them.
+pub(super) fn no_marks(pane: u32) -> ApiError {
+    precondition(
+        format!("the shell in %{pane} has not loaded the marks; it must be bash 5.1, zsh 5.3, fish 3.2 or newer"),
+        "agtmux mirror start   (opens a new pane)",
     )
 }
 

@@ -56,7 +56,7 @@ impl Mirrors {
         let query = MirrorQuery { socket: socket.clone(), pane, for_pane };
         match (self.select(&query).await, query.for_pane.clone().filter(|_| query.pane.is_none())) {
             (Err(error), Some(for_pane)) if error.code == ErrorCode::RefNotFound => {
-                let start = MirrorStartRequest { socket, for_pane, shell: None, cwd: request.cwd.clone() };
+                let start = MirrorStartRequest { socket, for_pane, pane: None, shell: None, cwd: request.cwd.clone() };
                 let (summary, pane) = ("start a shared terminal", start.for_pane.as_str());
                 let entry = MirrorActionEntry { caller, summary, pane, text: None };
                 let terminal = self.0.actions.audited_mirror(entry, self.ensure(&start, caller)).await?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use agtmux_api::wire::{MirrorItem, MirrorRunningItem, MirrorStatus};
 use agtmux_core::ids::PaneId;
-use agtmux_core::mirror::MirrorMethod;
+use agtmux_core::mirror::{MirrorMethod, MirrorShell};
 
 use super::Mirrors;
 use super::terminal::SharedTerminal;
@@ -62,6 +62,21 @@ impl Mirrors {
             running,
             problem: problem.filter(|_| !state.is_closed),
             last_number: view.last_number,
+            adopted: spec.adopted,
+            notes: notes(terminal),
         }
     }
+}
+
+/// What an adopted shell keeps from agtmux until it ends.
+fn notes(terminal: &SharedTerminal) -> Vec<String> {
+    if !terminal.spec.adopted || terminal.spec.shell == MirrorShell::Posix {
+        return Vec::new();
+    }
+    let mut notes =
+        vec!["the shell keeps the hooks of agtmux, and PAGER=cat and GIT_PAGER=cat, until it ends".to_owned()];
+    if terminal.files.has_history_entry() {
+        notes.push("the history of the shell has one line that loaded the hooks".to_owned());
+    }
+    notes
 }

@@ -32,6 +32,12 @@ struct ChosenShell {
 impl Mirrors {
     /// Starts a terminal beside a pane, or returns the one that exists for the pane or its session.
     pub(crate) async fn open(&self, request: MirrorStartRequest, caller: &RequestCaller) -> ApiResult<MirrorItem> {
+        if let Some(pane) = pane_of(request.pane.as_ref())? {
+            let (summary, named) = ("adopt a pane as shared terminal", pane.to_string());
+            let entry = MirrorActionEntry { caller, summary, pane: &named, text: None };
+            let terminal = self.0.actions.audited_mirror(entry, self.adopt(&request, pane, caller)).await?;
+            return Ok(self.item(&terminal));
+        }
         let entry =
             MirrorActionEntry { caller, summary: "start a shared terminal", pane: &request.for_pane, text: None };
         let terminal = self.0.actions.audited_mirror(entry, self.ensure(&request, caller)).await?;
@@ -56,10 +62,7 @@ impl Mirrors {
             _ => {}
         }
         let source = self.tmux(&socket).split_source(for_pane.0).await.map_err(tmux_error)?;
-        let source = source.ok_or_else(|| {
-            let message = format!("there is no pane {for_pane} on the tmux server '{socket}'");
-            ApiError::new(ErrorCode::PaneNotFound, message).with_hint("agtmux list panes --all")
-        })?;
+        let source = source.ok_or_else(|| errors::no_pane(for_pane, &socket))?;
         let server = ServerKey { target: TargetName::local(), server: server_name(Path::new(&socket)) };
         let place = MirrorPlace { server, session: SessionId(source.session), for_pane: Some(for_pane) };
         self.0.actions.mirror_user(caller, &place, "start a shared terminal for this pane").await?;
@@ -103,6 +106,7 @@ impl Mirrors {
             pane,
             for_pane: Some(source.pane),
             process: None,
+            adopted: false,
         };
         let started = self.start_shell(&files, spec, source.session).await;
         if started.is_err() {

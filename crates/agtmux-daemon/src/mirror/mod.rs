@@ -5,6 +5,7 @@
 //! requests from the files. A daemon that restarts finds everything that it missed in the files.
 
 mod activity;
+mod adopt;
 mod errors;
 mod exec;
 mod follow;
@@ -31,6 +32,7 @@ use agtmux_api::mirror_files::MirrorFiles;
 use agtmux_api::paths::Paths;
 use agtmux_api::wire::{MirrorItem, MirrorQuery, MirrorScreen};
 use agtmux_core::ids::{PaneId, SessionId};
+use agtmux_core::mirror::MirrorMethod;
 use agtmux_core::text;
 use agtmux_tmux::TmuxServer;
 use tokio::sync::Notify;
@@ -161,7 +163,14 @@ impl Mirrors {
         self.0.actions.mirror_user(caller, &place(terminal)?, "close this shared terminal").await?;
         let item = self.item(terminal);
         let tmux = self.tmux(&terminal.spec.socket);
-        tmux.kill_pane(terminal.server(), terminal.spec.pane).await.map_err(tmux_error)?;
+        match (terminal.spec.adopted, terminal.method()) {
+            (false, _) => tmux.kill_pane(terminal.server(), terminal.spec.pane).await.map_err(tmux_error)?,
+            (true, MirrorMethod::Marks) => {
+                tmux.close_pipe(terminal.server(), terminal.spec.pane).await.map_err(tmux_error)?;
+            }
+            // The pane has no pipe, or one of the person.
+            (true, MirrorMethod::Screen) => {}
+        }
         if let Ok(session) = terminal.spec.session.parse::<SessionId>() {
             for name in ["PI_MIRROR_PANE", "PI_LAST_RC"] {
                 // The session is gone if this was its last pane.

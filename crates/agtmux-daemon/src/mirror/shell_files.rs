@@ -30,6 +30,20 @@ pub(super) fn write(files: &MirrorFiles, shell: MirrorShell, nonce: &str) -> io:
     files.clear_input()
 }
 
+/// Writes the files that a running shell reads, once. `rows` is the number of screen rows of the line that reads them.
+pub(super) fn write_adopted(files: &MirrorFiles, shell: MirrorShell, nonce: &str, rows: usize) -> io::Result<()> {
+    let adopt = match shell {
+        MirrorShell::Bash => include_str!("shells/adopt.bash"),
+        MirrorShell::Zsh => include_str!("shells/adopt.zsh"),
+        MirrorShell::Fish => include_str!("shells/adopt.fish"),
+        MirrorShell::Posix => return Ok(()),
+    };
+    write(files, shell, nonce)?;
+    let dir = files.dir().to_string_lossy();
+    let adopt = adopt.replace("@NONCE@", nonce).replace("@ROWS@", &rows.to_string());
+    files.write(&files.adopt(), adopt.replace("@DIR@", &quoted_for_shell(&dir)).as_bytes())
+}
+
 /// The shell with this name or path, and its path.
 pub(super) fn find(shell: &str) -> Option<(MirrorShell, PathBuf)> {
     let name = Path::new(shell).file_name()?.to_str()?;

@@ -37,8 +37,9 @@ if status is-interactive; and not set -q __agtmux_on
     # The prompt of the person comes first, because it may show the status of the command.
     functions -q fish_prompt; and functions -c fish_prompt __agtmux_user_prompt
     function fish_prompt
-        __agtmux_user_prompt
-        printf '\e]133;B;agt=%s;%d\a' $__agtmux_nonce $__agtmux_seq
+        # fish removes a newline at the end of the prompt, so the mark must not follow one.
+        set -l text (__agtmux_user_prompt | string collect)
+        printf '%s\e]133;B;agt=%s;%d\a' "$text" $__agtmux_nonce $__agtmux_seq
     end
 
     # A key that agtmux types: takes the command from the file, once. A late key finds no command and changes nothing.

@@ -82,6 +82,7 @@ mod tests {
             pane: 3,
             for_pane: None,
             process: None,
+            adopted: false,
         }
     }
 

@@ -1,6 +1,7 @@
 //! A terminal that a person and an agent share, with real shells.
 
 mod access;
+mod adopted;
 mod commands;
 mod exactness;
 mod fallback;
