@@ -7,6 +7,7 @@ mod exactness;
 mod fallback;
 mod faults;
 mod listed;
+mod matrix;
 mod mirror_fixture;
 mod person;
 mod rapid;
