@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use agtmux_testkit::agtmux::soak;
-use agtmux_testkit::{TestWorld, skip};
+use agtmux_testkit::{TestWorld, skip, skip_outside_soak};
 use serde_json::json;
 
 use super::MirrorFixture;
@@ -80,13 +79,21 @@ fn terminal(shell: &'static str, prompt: &str, tmux: Option<&Path>) -> Option<Mi
     })
 }
 
+/// tmux 3.2 shows blanks at the ends of lines that the program has not written.
+fn without_end_blanks(text: &str) -> Vec<&str> {
+    text.split('\n').map(|line| line.trim_end_matches(' ')).collect()
+}
+
 /// Runs this many commands and checks each result. Each command must start and end once.
 fn run_commands(fixture: &MirrorFixture, name: &str, count: usize) {
     for (command, output, code) in COMMANDS.iter().cycle().take(count) {
         let result = fixture.json(&["exec", "--json", command]);
         assert_eq!(result["exit_code"], json!(code), "{name}: {command}: {result}");
         if let Some(output) = output {
-            assert_eq!(result["output"], json!(output), "{name}: {command}: {result}");
+            let found = result["output"].as_str().unwrap_or_default();
+            let is_same =
+                found == *output || fixture.shell == "dash" && without_end_blanks(found) == without_end_blanks(output);
+            assert!(is_same, "{name}: {command}: {result}");
         }
     }
     let is_marked = fixture.shell != "dash";
@@ -119,7 +126,7 @@ fn commands_return_the_same_in_all_shells_and_with_all_prompts() {
 
 #[test]
 fn commands_return_the_same_in_all_versions_of_tmux() {
-    if !soak() {
+    if skip_outside_soak() {
         return;
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/tmux-versions");
