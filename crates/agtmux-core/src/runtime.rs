@@ -8,6 +8,16 @@ use uuid::Uuid;
 
 use crate::ids::{AgentType, Generation, PaneId, ProcessRef, ServerKey};
 use crate::state::{Confidence, ReasonCode, State};
+use crate::wire_enum::wire_enum;
+
+wire_enum!(
+    /// What runs in a pane.
+    RuntimeKind {
+        Agent => "agent",
+        /// The shell of a shared terminal. It has no state.
+        Mirror => "mirror",
+    }
+);
 
 /// The id of a runtime, derived from all fields of [`RuntimeIdentity`]. The id stays the same when the daemon restarts,
 /// and two runtimes never have the same id.

@@ -185,7 +185,7 @@ async fn run_until_stopped(
         paths.tasks_dir(),
     );
     let tasks = Tasks::start(handle.clone(), discovery.clone(), actions.clone(), &store, clock.clone(), &paths);
-    let mirrors = Mirrors::start(discovery.clone(), actions.clone(), &paths);
+    let mirrors = Mirrors::start(handle.clone(), discovery.clone(), actions.clone(), &paths);
     let port = match web_config.listen.0 {
         Some(address) => {
             let port = WebPort::open(address, &paths.state_dir, &web_config).await;

@@ -20,14 +20,15 @@ const PANE_VARIABLE: &str = "PI_MIRROR_PANE";
 const FACTS: char = 'f';
 const NEW_PANE: char = 'n';
 
-/// A pane to split. `default_shell` is the default shell of its session, and `cwd` is the current directory of the
-/// pane.
+/// A pane that is to be split or adopted, and how tmux starts shells in its session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitSource {
     pub server_pid: u32,
     pub server_start: i64,
     pub session: u32,
     pub pane: u32,
+    pub pane_pid: u32,
+    pub has_pipe: bool,
     pub default_shell: String,
     pub cwd: Vec<u8>,
 }
@@ -42,7 +43,7 @@ pub struct MirrorLaunch<'a> {
     pub mirror: &'a str,
     /// The command line that starts the shell.
     pub program: &'a [OsString],
-    /// The command line of the program that reads the pane's output.
+    /// The command line of the program that reads the pane's output. Empty if no program reads the output.
     pub reader: &'a [OsString],
 }
 
@@ -50,7 +51,7 @@ impl TmuxServer {
     /// Asks tmux for the data that is needed to split this pane. `None` if the pane is gone.
     pub async fn split_source(&self, pane: u32) -> Result<Option<SplitSource>, TmuxError> {
         let framing = Framing::fresh();
-        let facts = "pid start_time session_id pane_id default-shell pane_current_path";
+        let facts = "pid start_time session_id pane_id pane_pid pane_pipe default-shell pane_current_path";
         let command = TmuxCommand::display(&framing.variables(FACTS, facts), Some(pane));
         let answer = self.run(&[command]).await?;
         // If the pane is gone, tmux may print the facts of another pane.
@@ -94,7 +95,23 @@ impl TmuxServer {
         self.run(&[self.if_same_server(server, &set)]).await.map(drop)
     }
 
-    /// Kills a pane by id. Does nothing if the pane is gone or this server generation has ended.
+    /// Closes the pipe of a pane, if this server generation still runs. The program at its other end reads to the end.
+    pub async fn close_pipe(&self, server: (u32, i64), pane: u32) -> Result<(), TmuxError> {
+        let close = TmuxCommand::new("pipe-pane").arg("-t").arg(format!("%{pane}"));
+        self.run(&[self.if_same_server(server, &close)]).await.map(drop)
+    }
+
+    /// The lines of a pane from this row to the row of the cursor. Row 0 is the first row of the screen, and rows of the
+    /// history have negative numbers. The rows of a wrapped line are joined. The call fails if the pane is gone.
+    pub async fn lines_to_cursor(&self, pane: u32, from: i64, cursor_row: usize) -> Result<Vec<String>, TmuxError> {
+        let capture = TmuxCommand::new("capture-pane").arg("-p").arg("-J").arg("-t").arg(format!("%{pane}"));
+        let capture = capture.arg("-S").arg(from.to_string()).arg("-E").arg(cursor_row.to_string());
+        let answer = self.run(&[capture]).await?;
+        let text = String::from_utf8_lossy(&answer);
+        Ok(text.strip_suffix('\n').unwrap_or(&text).split('\n').map(str::to_owned).collect())
+    }
+
+    /// Kills a pane by id, if this server generation still runs. A pane that is gone is ignored.
     pub async fn kill_pane(&self, server: (u32, i64), pane: u32) -> Result<(), TmuxError> {
         self.kill(server, "kill-pane", &format!("%{pane}")).await
     }
@@ -102,12 +119,14 @@ impl TmuxServer {
 
 fn parse_source(framing: &Framing, answer: &[u8]) -> Option<SplitSource> {
     let records = framing.records(FACTS, answer);
-    let &[pid, start, session, pane, shell, cwd] = records.first()?.as_slice() else { return None };
+    let &[pid, start, session, pane, pane_pid, pipe, shell, cwd] = records.first()?.as_slice() else { return None };
     Some(SplitSource {
         server_pid: parse_number(pid)?,
         server_start: std::str::from_utf8(start).ok()?.parse().ok()?,
         session: parse_id(b'$', session)?,
         pane: parse_id(b'%', pane)?,
+        pane_pid: parse_number(pane_pid)?,
+        has_pipe: pipe == b"1",
         default_shell: String::from_utf8(shell.to_vec()).ok()?,
         cwd: cwd.to_vec(),
     })
@@ -117,7 +136,8 @@ fn launch_command(framing: &Framing, until: u64, launch: &MirrorLaunch<'_>) -> T
     let pane = format!("%{}", launch.pane);
     let respawn = TmuxCommand::new("respawn-pane").literal("-k").literal("-t").literal(&pane);
     let ids = framing.record(DONE, &["#{window_id}", "#{pane_id}", "#{pane_pid}"]);
-    let commands = [
+    let pipe = (!launch.reader.is_empty()).then(|| pipe_command(&pane, launch.reader));
+    let start = [
         TmuxCommand::new("set-option")
             .literal("-p")
             .literal("-t")
@@ -125,7 +145,8 @@ fn launch_command(framing: &Framing, until: u64, launch: &MirrorLaunch<'_>) -> T
             .literal(MIRROR)
             .literal(launch.mirror),
         launch.program.iter().fold(respawn, TmuxCommand::literal),
-        pipe_command(&pane, launch.reader),
+    ];
+    let end = [
         TmuxCommand::new("set-environment")
             .literal("-t")
             .literal(format!("${}", launch.session))
@@ -133,7 +154,8 @@ fn launch_command(framing: &Framing, until: u64, launch: &MirrorLaunch<'_>) -> T
             .literal(&pane),
         TmuxCommand::new("display-message").literal("-p").literal("-t").literal(&pane).literal(ids),
     ];
-    let lines: Vec<Vec<u8>> = commands.iter().map(|command| command.line().into_vec()).collect();
+    let commands = start.into_iter().chain(pipe).chain(end);
+    let lines: Vec<Vec<u8>> = commands.map(|command| command.line().into_vec()).collect();
     let server = server_matches_before(launch.server_pid, launch.server_start, until);
     let condition = and(server, format!("#{{==:#{{pane_id}},{pane}}}"));
     let all = OsString::from_vec(lines.join(b" ; ".as_slice()));
@@ -170,9 +192,12 @@ mod tests {
     #[test]
     fn a_source_needs_all_its_fields() {
         let framing = Framing::fixed("W");
-        let source = framing.record(FACTS, &["9", "100", "$1", "%4", "/bin/zsh", "/a\nb"]);
+        let source = framing.record(FACTS, &["9", "100", "$1", "%4", "42", "0", "/bin/zsh", "/a\nb"]);
         let read = parse_source(&framing, source.as_bytes()).expect("all fields");
         assert_eq!((read.pane, read.default_shell.as_str(), read.cwd.as_slice()), (4, "/bin/zsh", &b"/a\nb"[..]));
-        assert_eq!(parse_source(&framing, framing.record(FACTS, &["9", "100", "", "", "", ""]).as_bytes()), None);
+        assert_eq!(
+            parse_source(&framing, framing.record(FACTS, &["9", "100", "", "", "", "", "", ""]).as_bytes()),
+            None
+        );
     }
 }

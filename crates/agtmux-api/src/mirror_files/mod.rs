@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use agtmux_core::mirror::MirrorShell;
+use agtmux_core::mirror::{MirrorShell, ScreenPrompt};
 use serde::{Deserialize, Serialize};
 
 pub use events::{MirrorEventFollower, MirrorEventLine, MirrorEventWriter};
@@ -39,6 +39,9 @@ pub struct MirrorSpec {
     pub for_pane: Option<u32>,
     /// The shell's pid and start time. None before the shell runs.
     pub process: Option<(u32, u64)>,
+    /// Whether the pane existed before, and agtmux must not close it.
+    #[serde(default)]
+    pub adopted: bool,
 }
 
 /// A request to run a command. It is stored before the command is typed.
@@ -98,7 +101,7 @@ impl MirrorFiles {
     pub fn start(&self, shell: MirrorShell) -> PathBuf {
         match shell {
             MirrorShell::Zsh => self.zsh_dir().join(".zshenv"),
-            MirrorShell::Bash | MirrorShell::Fish => self.dir.join("start"),
+            MirrorShell::Bash | MirrorShell::Fish | MirrorShell::Posix => self.dir.join("start"),
         }
     }
 
@@ -111,8 +114,43 @@ impl MirrorFiles {
         self.dir.join("marks")
     }
 
+    /// The file to which a shell without a reader appends a line at each prompt: the exit code of the last command, and
+    /// the number of rows of the prompt. A shell that can write marks writes these lines only if the file exists.
+    pub fn codes(&self) -> PathBuf {
+        self.dir.join("codes")
+    }
+
+    /// The file that a running shell reads when its pane becomes a shared terminal.
+    pub fn adopt(&self) -> PathBuf {
+        self.dir.join("adopt")
+    }
+
+    /// Whether the history of an adopted shell has kept the line that reads the file.
+    pub fn has_history_entry(&self) -> bool {
+        self.dir.join("stays").exists()
+    }
+
+    /// The file from which a shell without marks reads a command of several lines.
+    pub fn script(&self) -> PathBuf {
+        self.dir.join("command")
+    }
+
+    /// Stores the prompt that the screen last showed.
+    pub fn write_prompt(&self, prompt: &ScreenPrompt) -> io::Result<()> {
+        write_atomically(&self.dir.join("prompt"), &serde_json::to_vec(prompt)?)
+    }
+
+    pub fn read_prompt(&self) -> Option<ScreenPrompt> {
+        serde_json::from_str(&read_plain_no_follow(&self.dir.join("prompt"), MAX_SPEC_BYTES).ok()?).ok()
+    }
+
     pub fn events(&self) -> PathBuf {
         self.dir.join("events")
+    }
+
+    /// Adds events to those of the reader. Only for a terminal that has no reader.
+    pub fn add_events(&self, lines: &[MirrorEventLine]) -> io::Result<()> {
+        lines.iter().try_for_each(|line| events::append_line(&self.events(), line))
     }
 
     fn execs(&self) -> PathBuf {

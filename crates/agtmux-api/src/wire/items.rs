@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use agtmux_core::dialog::Dialog;
 use agtmux_core::ids::{AgentType, PaneId, WindowId};
+use agtmux_core::runtime::RuntimeKind;
 use agtmux_core::state::{Confidence, ReasonCode, State};
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -52,6 +53,13 @@ pub struct PaneItem {
     pub window_name: String,
     /// The index of the pane in its window.
     pub pane_index: u32,
+    /// What runs in the pane. Null for other panes. An agent that runs in a shared terminal counts as an agent.
+    #[serde(default)]
+    pub runtime_kind: Option<RuntimeKind>,
+    /// The shared terminal of this pane.
+    #[serde(default)]
+    pub mirror_id: Option<String>,
+    /// The id of the agent's runtime; null for a pane without an agent.
     pub runtime_id: Option<String>,
     pub agent_id: Option<String>,
     #[schemars(with = "Option<String>")]
@@ -99,6 +107,8 @@ impl PaneItem {
             window_index: 0,
             window_name: String::new(),
             pane_index: 0,
+            runtime_kind: None,
+            mirror_id: None,
             runtime_id: None,
             agent_id: None,
             agent_type: None,

@@ -1,7 +1,7 @@
 //! Shared terminals: shells that a person and an agent both use.
 
 use agtmux_core::ids::PaneId;
-use agtmux_core::mirror::MirrorShell;
+use agtmux_core::mirror::{MirrorMethod, MirrorShell};
 use agtmux_core::named_enum;
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -25,16 +25,18 @@ pub struct MirrorQuery {
     pub for_pane: Option<String>,
 }
 
-/// Makes a shared terminal beside a pane. If the pane or its session already has a shared terminal, returns that
-/// terminal.
+/// Makes a shared terminal beside a pane or in an existing pane, or returns the one that exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MirrorStartRequest {
     #[serde(default)]
     pub socket: Option<String>,
-    /// The pane to split, such as `%3`.
+    /// The pane to split, such as `%3`. With `pane`: the pane of the caller.
     pub for_pane: String,
-    /// The shell: `bash`, `zsh`, `fish` or a path. Default: the shell that tmux starts in new panes.
+    /// An existing pane whose shell becomes the shared terminal. It must show its prompt.
+    #[serde(default)]
+    pub pane: Option<String>,
+    /// The shell: `bash`, `zsh`, `fish`, a POSIX shell such as `dash`, or a path. Default: the shell that tmux starts.
     #[serde(default)]
     pub shell: Option<String>,
     /// The working directory, as an absolute path. Default: the pane's working directory.
@@ -52,7 +54,7 @@ named_enum!(
         Ready => "ready",
         /// A command runs.
         Running => "running",
-        /// agtmux cannot follow the shell: the shell was replaced, or no process reads its output.
+        /// The shell was replaced, another shell runs in it, or its output is not read, so agtmux cannot follow it.
         Lost => "lost",
         /// The pane of the terminal no longer exists.
         Closed => "closed",
@@ -74,6 +76,7 @@ pub struct MirrorItem {
     /// The tmux session, such as `$3`.
     pub session: String,
     pub shell: MirrorShell,
+    pub method: MirrorMethod,
     pub status: MirrorStatus,
     pub cwd: Option<String>,
     /// The command that runs now; null if none runs.
@@ -82,6 +85,10 @@ pub struct MirrorItem {
     pub problem: Option<String>,
     /// The number of the last command that was started.
     pub last_number: u64,
+    /// Whether the pane existed before. `stop` then leaves it open.
+    pub adopted: bool,
+    /// What the shell of an adopted pane keeps from agtmux until it ends.
+    pub notes: Vec<String>,
 }
 
 /// A command that runs in a shared terminal.
@@ -148,8 +155,10 @@ pub struct MirrorCommand {
     #[schema(value_type = String, example = "%12")]
     pub pane_id: PaneId,
     pub status: MirrorCommandStatus,
-    /// The exit code that the shell reports. If agtmux interrupts the command: 124 after a timeout, 130 after a
-    /// cancellation.
+    /// How agtmux has followed the command.
+    pub method: MirrorMethod,
+    /// The exit code as the shell reports it; 124 after a timeout and 130 after a cancellation. Null if the shell does
+    /// not report it.
     pub exit_code: Option<i32>,
     /// The number of the signal that ended the command. Set if the exit code is 128 plus this number.
     pub signal: Option<i32>,

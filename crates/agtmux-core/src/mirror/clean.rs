@@ -195,8 +195,13 @@ fn title_end(bytes: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Removes the end mark that fish 4 itself writes before the mark of agtmux.
+/// Asks the terminal to report focus changes.
+const REPORT_FOCUS: &[u8] = b"\x1b[?1004h";
+
+/// Removes what fish itself writes before the mark of agtmux: the end mark of fish 4, and in a shell that was adopted, the
+/// request for reports of the focus.
 fn without_own_end_mark(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(REPORT_FOCUS).unwrap_or(line);
     let Some(at) = line.iter().rposition(|byte| *byte == b']').filter(|at| *at > 0) else { return line };
     let mark = &line[at - 1..];
     let is_mark = mark.starts_with(b"\x1b]133;D") && (mark.ends_with(b"\x07") || mark.ends_with(b"\x1b\\"));

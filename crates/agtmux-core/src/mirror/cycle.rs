@@ -56,11 +56,12 @@ impl ShellTracker {
         stream.push(bytes, &mut |piece| cycle.apply(piece, sink));
     }
 
-    /// Ends the stream, because the pane is gone.
-    pub fn finish(&mut self, sink: &mut impl FnMut(TrackedPiece<'_>)) {
+    /// Ends the stream. `pane_is_gone` is false if only the pipe to the reader was closed.
+    pub fn finish(&mut self, pane_is_gone: bool, sink: &mut impl FnMut(TrackedPiece<'_>)) {
         let Self { stream, cycle } = self;
         stream.finish(&mut |piece| cycle.apply(piece, sink));
-        sink(TrackedPiece::Event(ShellEvent::Closed));
+        let event = if pane_is_gone { ShellEvent::Closed } else { ShellEvent::PipeClosed };
+        sink(TrackedPiece::Event(event));
     }
 }
 

@@ -21,6 +21,8 @@ pub enum ShellEvent {
     Ended { number: u64, code: Option<i32>, text: Option<String>, bytes: u64 },
     /// The shell returned to the prompt without a command, for example after a syntax error.
     NothingRan { code: i32, exec: Option<String> },
+    /// The reader no longer gets the output of the pane, because the pipe was closed or replaced. The shell still runs.
+    PipeClosed,
     /// The pane is gone.
     Closed,
 }

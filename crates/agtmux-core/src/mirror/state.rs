@@ -16,6 +16,8 @@ pub struct MirrorState {
     pub wants_more: bool,
     /// Whether the shell has saved a line that the user had begun to type.
     pub has_stash: bool,
+    /// The marks of the shell are not read any more.
+    pub pipe_closed: bool,
     pub is_closed: bool,
 }
 
@@ -51,6 +53,10 @@ impl MirrorState {
                 (self.is_ready, self.wants_more) = (false, false);
             }
             ShellEvent::Ended { .. } | ShellEvent::NothingRan { .. } => self.running = None,
+            ShellEvent::PipeClosed => {
+                (self.pipe_closed, self.running) = (true, None);
+                (self.wants_more, self.has_stash) = (false, false);
+            }
             ShellEvent::Closed => (self.is_closed, self.running) = (true, None),
         }
     }

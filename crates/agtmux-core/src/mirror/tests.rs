@@ -38,7 +38,7 @@ fn track(stream: &[u8], lengths: &[usize]) -> Tracked {
         tracker.push(now, &mut |piece| tracked.take(piece));
         rest = later;
     }
-    tracker.finish(&mut |piece| tracked.take(piece));
+    tracker.finish(true, &mut |piece| tracked.take(piece));
     tracked
 }
 

@@ -40,7 +40,8 @@ impl Engine {
             let task_events = step.take_task_events(stored.is_ok());
             let targets = std::mem::take(&mut step.targets);
             let update_view = |view: &mut FleetView| {
-                let mut events = view.apply(&self.fleet, &self.states, &self.submissions, &step.delta);
+                let mut events =
+                    view.apply(&self.fleet, &self.states, &self.submissions, &self.mirror_panes, &step.delta);
                 events.extend(view.apply_targets(targets, step.now));
                 events
             };

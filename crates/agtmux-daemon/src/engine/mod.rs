@@ -12,6 +12,7 @@ mod ingest;
 mod ingest_stats;
 mod local_agents;
 mod locate;
+mod mirrors;
 mod remote;
 mod seen;
 mod shared_process;
@@ -47,6 +48,7 @@ use crate::observe::{RecheckHints, ScreenEvidence};
 use crate::remote::{EvidenceSubscribers, HostLimits, RemoteBatch};
 use crate::store::{Store, StoreChange, StoreContents, StoreError, TaskSessionKey};
 use crate::submissions::Submissions;
+use crate::view::MirrorPanes;
 use crate::view::TargetChange;
 use adapters::AdapterMemories;
 pub(crate) use adapters::{AGENT_STARTED, FileEntry, FileEvidence, agent_id};
@@ -112,6 +114,8 @@ pub(crate) enum EngineInput {
     NextBatch(u64, oneshot::Sender<EvidenceBatch>),
     /// A batch of evidence from a remote host.
     RemoteBatch(Box<RemoteBatch>, oneshot::Sender<()>),
+    /// The panes of shared terminals have changed.
+    Mirrors(MirrorPanes),
     /// The set of manifests has changed.
     SetRegistry(Arc<AgentRegistry>),
     /// Inputs for a task session. The engine replies when their effects are stored and published.
@@ -143,6 +147,7 @@ pub(crate) struct Engine {
     memories: AdapterMemories,
     turn_starts: TurnStarts,
     submissions: Submissions,
+    mirror_panes: MirrorPanes,
     disabled_adapters: BTreeSet<String>,
     recheck_hints: Arc<RecheckHints>,
     /// Events that wait until their runtime is known.
@@ -207,6 +212,7 @@ impl Engine {
             registry: Arc::new(UserManifests::default().registry()),
             turn_starts: TurnStarts::default(),
             submissions: Submissions::default(),
+            mirror_panes: MirrorPanes::default(),
             cursors: SourceCursors::new(contents.cursors),
             memories: AdapterMemories::new(contents.memories),
             disabled_adapters: contents.disabled_adapters,
@@ -348,6 +354,7 @@ impl Engine {
                 self.apply_submission(&runtime, progress, step);
                 step.flush_replies.push(done);
             }
+            EngineInput::Mirrors(panes) => self.replace_mirror_panes(panes, step),
             EngineInput::SetRegistry(registry) => self.replace_registry(registry, step),
             EngineInput::Flush(done) => step.flush_replies.push(done),
         }

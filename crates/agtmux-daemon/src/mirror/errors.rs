@@ -1,7 +1,10 @@
 //! The errors of shared terminals.
 
+use std::time::Duration;
+
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::MirrorQuery;
+use agtmux_core::ids::PaneId;
 
 use super::terminal::TerminalView;
 use crate::actions::precondition;
@@ -33,7 +36,47 @@ pub(super) fn not_stored(error: &str) -> ApiError {
 pub(super) fn lost(why: &str) -> ApiError {
     precondition(
         format!("agtmux did not type the command, because it cannot read the output of the shared terminal: {why}"),
-        "agtmux mirror stop; agtmux mirror start   (makes a new one)",
+        "end that program, or: agtmux mirror start   (makes a new one)",
+    )
+}
+
+/// The error if a shell shows no prompt.
+pub(super) fn no_prompt(pane: u32, waited: Duration) -> ApiError {
+    let seconds = waited.as_secs();
+    precondition(
+        format!("the shell in %{pane} did not show a prompt that agtmux recognizes within {seconds} s"),
+        format!("look at pane %{pane}: the start files of the shell may wait for input or start another shell"),
+    )
+}
+
+pub(super) fn no_pane(pane: PaneId, socket: &str) -> ApiError {
+    let message = format!("there is no pane {pane} on the tmux server '{socket}'");
+    ApiError::new(ErrorCode::PaneNotFound, message).with_hint("agtmux list panes --all")
+}
+
+/// The error if an existing pane shows no prompt, or text after its prompt.
+pub(super) fn no_empty_prompt(pane: u32) -> ApiError {
+    precondition(
+        format!("nothing was typed: pane %{pane} does not show an empty prompt that agtmux recognizes"),
+        format!(
+            "end what runs in pane %{pane} and delete its half-written line, or: agtmux mirror start   (opens a new pane)"
+        ),
+    )
+}
+
+/// The error if an existing shell does not write marks after it has read them.
+pub(super) fn no_marks(pane: u32) -> ApiError {
+    precondition(
+        format!("the shell in %{pane} has not loaded the marks; it must be bash 5.1, zsh 5.3, fish 3.2 or newer"),
+        "agtmux mirror start   (opens a new pane)",
+    )
+}
+
+/// The error if the screen shows no prompt of a shell without marks.
+pub(super) fn no_prompt_on_screen(pane: u32) -> ApiError {
+    precondition(
+        format!("nothing was typed: pane %{pane} does not show the prompt of its shell"),
+        format!("wait, or end the running command in pane %{pane}; agtmux mirror read   (shows the pane)"),
     )
 }
 

@@ -8,6 +8,7 @@ use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::mirror_files::MirrorExecRecord;
 use agtmux_api::wire::{MirrorCommand, MirrorCommandQuery, MirrorExecRequest, MirrorQuery, MirrorStartRequest};
 use agtmux_core::ids::PaneId;
+use agtmux_core::mirror::MirrorMethod;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
@@ -56,7 +57,7 @@ impl Mirrors {
         let query = MirrorQuery { socket: socket.clone(), pane, for_pane };
         match (self.select(&query).await, query.for_pane.clone().filter(|_| query.pane.is_none())) {
             (Err(error), Some(for_pane)) if error.code == ErrorCode::RefNotFound => {
-                let start = MirrorStartRequest { socket, for_pane, shell: None, cwd: request.cwd.clone() };
+                let start = MirrorStartRequest { socket, for_pane, pane: None, shell: None, cwd: request.cwd.clone() };
                 let (summary, pane) = ("start a shared terminal", start.for_pane.as_str());
                 let entry = MirrorActionEntry { caller, summary, pane, text: None };
                 let terminal = self.0.actions.audited_mirror(entry, self.ensure(&start, caller)).await?;
@@ -114,9 +115,14 @@ impl Mirrors {
         let _turn = turn.map_err(|_| errors::busy(&terminal.view(), terminal.spec.pane))?;
         self.check_followed(terminal)?;
         self.check_syntax(terminal, &request.command).await?;
-        self.wait_for_prompt(terminal, deadline).await?;
+        self.wait_until_free(terminal, deadline).await?;
         self.check_withdrawn(exec)?;
-        self.hand_over(terminal, &new_record(exec, request, agent, timeout), deadline).await?;
+        let taken = self.hand_over(terminal, &new_record(exec, request, agent, timeout), deadline).await;
+        if taken.is_err() {
+            // The shell may have put the line of the person aside before the command was refused.
+            self.return_line(terminal).await;
+        }
+        taken?;
         if let Some(started) = started.take() {
             // The caller may be gone.
             let _ = started.send(Ok(()));
@@ -139,7 +145,7 @@ impl Mirrors {
     /// command.
     async fn hand_over(
         &self,
-        terminal: &SharedTerminal,
+        terminal: &Arc<SharedTerminal>,
         record: &MirrorExecRecord,
         deadline: Instant,
     ) -> ApiResult<()> {
@@ -147,7 +153,10 @@ impl Mirrors {
         stored.map_err(|error| errors::not_stored(&error.to_string()))?;
         terminal.view().execs.insert(record.exec.clone(), ExecStatus::new(record.clone()));
         self.0.actions.begin_mirror_exec(terminal.spec.process, record);
-        let typed = self.type_command(terminal, record, deadline).await;
+        let typed = match terminal.method() {
+            MirrorMethod::Marks => self.type_command(terminal, record, deadline).await,
+            MirrorMethod::Screen => self.type_on_screen(terminal, record, deadline).await,
+        };
         if typed.is_err() {
             terminal.view().execs.remove(&record.exec);
         }
@@ -184,7 +193,20 @@ impl Mirrors {
         found.map_or(Ok(()), |why| Err(errors::incomplete(&why)))
     }
 
-    /// Waits until the shell is at its prompt, because a command of the person may still run.
+    /// Waits until the shell reads a new command, as its marks or its screen show.
+    async fn wait_until_free(&self, terminal: &SharedTerminal, deadline: Instant) -> ApiResult<()> {
+        if terminal.method() == MirrorMethod::Screen {
+            return self.wait_for_screen_prompt(terminal, deadline).await.map(drop);
+        }
+        match self.wait_for_prompt(terminal, deadline).await {
+            Err(_) if self.close_pipe_of_markless_shell(terminal).await => {
+                self.wait_for_screen_prompt(terminal, deadline).await.map(drop)
+            }
+            waited => waited,
+        }
+    }
+
+    /// Waits until the marks show that the shell reads a new command. A command of the person may run for a while.
     pub(super) async fn wait_for_prompt(&self, terminal: &SharedTerminal, deadline: Instant) -> ApiResult<()> {
         let deadline = deadline.min(Instant::now() + PROMPT_TIMEOUT);
         let is_there = |view: &TerminalView| (view.state.is_at_prompt() || view.state.is_closed).then_some(());

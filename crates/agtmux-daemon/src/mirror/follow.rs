@@ -4,11 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agtmux_core::ids::SessionId;
+use agtmux_core::fleet::PaneKey;
+use agtmux_core::ids::{PaneId, SessionId};
 use agtmux_tmux::platform::{self, Platform, PlatformOptions, PlatformSignal, WatchToken};
 
 use super::Mirrors;
+use super::select::place;
 use super::terminal::SharedTerminal;
+use crate::view::MirrorPanes;
 
 /// How often to read the files if they cannot be watched.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -22,6 +25,7 @@ impl Mirrors {
             .ok();
         loop {
             let terminals = self.terminals();
+            self.0.engine.set_mirror_panes(panes_of(&terminals)).await;
             let watched = platform.as_ref().is_some_and(|platform| watch(platform, &terminals));
             // Read the events that were written before the watch began.
             terminals.iter().for_each(|terminal| self.refresh(terminal));
@@ -83,6 +87,18 @@ impl Mirrors {
             let _ = tmux.set_session_variable(terminal.server(), session.0, "PI_LAST_RC", Some(&value)).await;
         });
     }
+}
+
+/// The panes of these terminals, for the lists of panes.
+fn panes_of(terminals: &[Arc<SharedTerminal>]) -> MirrorPanes {
+    let mut panes = MirrorPanes::default();
+    for terminal in terminals {
+        if let (Ok(place), Some((pid, _))) = (place(terminal), terminal.spec.process) {
+            let key = PaneKey { server: place.server, pane: PaneId(terminal.spec.pane) };
+            panes.insert(key, pid, terminal.spec.mirror_id.clone());
+        }
+    }
+    panes
 }
 
 fn watch(platform: &Platform, terminals: &[Arc<SharedTerminal>]) -> bool {

@@ -9,8 +9,8 @@ use std::time::Duration;
 use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::mirror_files::{MirrorFiles, MirrorSpec};
 use agtmux_api::wire::{MirrorItem, MirrorQuery, MirrorStartRequest};
-use agtmux_core::ids::{PaneId, ServerKey, SessionId, TargetName};
-use agtmux_core::mirror::MirrorShell;
+use agtmux_core::ids::{ServerKey, SessionId, TargetName};
+use agtmux_core::mirror::{MirrorMethod, MirrorShell};
 use agtmux_tmux::{LaunchError, LaunchedPane, MirrorLaunch, SplitSource};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -34,6 +34,12 @@ impl Mirrors {
     /// Starts a shared terminal beside a pane. If the pane or its session already has a terminal, returns that
     /// terminal.
     pub(crate) async fn open(&self, request: MirrorStartRequest, caller: &RequestCaller) -> ApiResult<MirrorItem> {
+        if let Some(pane) = pane_of(request.pane.as_ref())? {
+            let (summary, named) = ("adopt a pane as shared terminal", pane.to_string());
+            let entry = MirrorActionEntry { caller, summary, pane: &named, text: None };
+            let terminal = self.0.actions.audited_mirror(entry, self.adopt(&request, pane, caller)).await?;
+            return Ok(self.item(&terminal));
+        }
         let entry =
             MirrorActionEntry { caller, summary: "start a shared terminal", pane: &request.for_pane, text: None };
         let terminal = self.0.actions.audited_mirror(entry, self.ensure(&request, caller)).await?;
@@ -58,10 +64,7 @@ impl Mirrors {
             _ => {}
         }
         let source = self.tmux(&socket).split_source(for_pane.0).await.map_err(tmux_error)?;
-        let source = source.ok_or_else(|| {
-            let message = format!("there is no pane {for_pane} on the tmux server '{socket}'");
-            ApiError::new(ErrorCode::PaneNotFound, message).with_hint("agtmux list panes --all")
-        })?;
+        let source = source.ok_or_else(|| errors::no_pane(for_pane, &socket))?;
         let server = ServerKey { target: TargetName::local(), server: server_name(Path::new(&socket)) };
         let place = MirrorPlace { server, session: SessionId(source.session), for_pane: Some(for_pane) };
         self.0.actions.mirror_user(caller, &place, "start a shared terminal for this pane").await?;
@@ -73,8 +76,8 @@ impl Mirrors {
     /// Forgets terminals that are closed and whose shell has ended, and removes their files.
     fn remove_closed(&self) {
         for terminal in self.terminals() {
-            let is_gone = terminal.spec.process.is_none_or(|process| !self.is_alive(process));
-            if is_gone && terminal.is_closed() && !terminal.has_waiters() {
+            let has_reader = terminal.method() == MirrorMethod::Marks;
+            if self.is_gone(&terminal) && (terminal.is_closed() || !has_reader) && !terminal.has_waiters() {
                 self.forget(&terminal);
             }
         }
@@ -105,6 +108,7 @@ impl Mirrors {
             pane,
             for_pane: Some(source.pane),
             process: None,
+            adopted: false,
         };
         let started = self.start_shell(&files, spec, source.session).await;
         if started.is_err() {
@@ -122,7 +126,8 @@ impl Mirrors {
         let prepared = files.create().and_then(|()| shell_files::write(files, spec.shell, &spec.nonce));
         prepared.and_then(|()| files.write_spec(&spec)).map_err(|error| not_written(&error.to_string()))?;
         let words = |word: &str| [self.0.program.clone().into(), OsString::from(word), files.dir().into()];
-        let (program, reader) = (words("mirror-shell"), words("mirror-log"));
+        let program = words("mirror-shell");
+        let reader = (spec.shell != MirrorShell::Posix).then(|| words("mirror-log"));
         let launch = MirrorLaunch {
             server_pid: spec.server_pid,
             server_start: spec.server_start,
@@ -130,7 +135,7 @@ impl Mirrors {
             pane: spec.pane,
             mirror: &spec.mirror_id,
             program: &program,
-            reader: &reader,
+            reader: reader.as_ref().map_or(&[], |words| words),
         };
         let launched = self.tmux(&spec.socket).launch_mirror(&launch).await;
         let LaunchedPane { pane_pid, .. } = launched.map_err(|error| match error {
@@ -146,19 +151,15 @@ impl Mirrors {
     /// Waits until the new shell can take a command.
     pub(super) async fn wait_for_first_prompt(&self, terminal: &SharedTerminal) -> ApiResult<()> {
         let deadline = Instant::now() + PROMPT_TIMEOUT;
+        if terminal.method() == MirrorMethod::Screen {
+            return self.learn_screen_prompt(terminal, deadline).await;
+        }
         let seen = terminal.wait_for(deadline, |view| (view.state.seq > 0 || view.state.is_closed).then_some(())).await;
         if terminal.is_closed() {
             let message = format!("the shell '{}' ended at once", terminal.spec.program);
             return Err(precondition(message, "agtmux mirror start --shell bash   (another shell)"));
         }
-        seen.ok_or_else(|| {
-            let pane = PaneId(terminal.spec.pane);
-            let seconds = PROMPT_TIMEOUT.as_secs();
-            precondition(
-                format!("the shell in {pane} did not show a prompt that agtmux recognises within {seconds} s"),
-                format!("look at pane {pane}: the start files of the shell may wait for input or start another shell"),
-            )
-        })
+        seen.ok_or_else(|| errors::no_prompt(terminal.spec.pane, PROMPT_TIMEOUT))
     }
 }
 
@@ -170,7 +171,9 @@ fn chosen_shell(wanted: Option<&str>, source: &SplitSource) -> ApiResult<ChosenS
         let is_supported = base.parse::<MirrorShell>().is_ok();
         let why = if is_supported { "is not installed" } else { "is not supported" };
         precondition(
-            format!("the shell '{name}' {why}; the shared terminal needs bash, zsh or fish"),
+            format!(
+                "the shell '{name}' {why}; the shared terminal needs bash, zsh, fish or a POSIX shell such as dash"
+            ),
             "agtmux mirror start --shell bash",
         )
     })

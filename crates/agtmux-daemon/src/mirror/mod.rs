@@ -6,13 +6,17 @@
 //! in the files.
 
 mod activity;
+mod adopt;
 mod errors;
 mod exec;
 mod follow;
 mod item;
 mod launch;
+mod nested;
 mod output_stream;
 mod result;
+mod screen;
+mod screen_exec;
 mod select;
 mod shell_files;
 mod supervise;
@@ -29,6 +33,7 @@ use agtmux_api::mirror_files::MirrorFiles;
 use agtmux_api::paths::Paths;
 use agtmux_api::wire::{MirrorItem, MirrorQuery, MirrorScreen};
 use agtmux_core::ids::{PaneId, SessionId};
+use agtmux_core::mirror::MirrorMethod;
 use agtmux_core::text;
 use agtmux_tmux::TmuxServer;
 use tokio::sync::Notify;
@@ -37,6 +42,7 @@ pub(crate) use activity::ActivityReader;
 pub(crate) use output_stream::{OutputReader, OutputStep};
 
 use crate::actions::{Actions, MirrorActionEntry, NamedLocks, RequestCaller, tmux_error};
+use crate::engine::EngineHandle;
 use crate::observe::Discovery;
 use select::place;
 use terminal::SharedTerminal;
@@ -49,6 +55,7 @@ const MAX_LINES: u32 = 10_000;
 pub(crate) struct Mirrors(Arc<MirrorsInner>);
 
 struct MirrorsInner {
+    engine: EngineHandle,
     discovery: Discovery,
     actions: Actions,
     dir: PathBuf,
@@ -66,9 +73,10 @@ struct MirrorsInner {
 }
 
 impl Mirrors {
-    pub(crate) fn start(discovery: Discovery, actions: Actions, paths: &Paths) -> Self {
+    pub(crate) fn start(engine: EngineHandle, discovery: Discovery, actions: Actions, paths: &Paths) -> Self {
         let background = discovery.background().clone();
         let mirrors = Self(Arc::new(MirrorsInner {
+            engine,
             discovery,
             actions,
             dir: paths.mirrors_dir(),
@@ -95,6 +103,7 @@ impl Mirrors {
                 Some(spec) => {
                     let terminal = Arc::new(SharedTerminal::new(spec, files));
                     terminal.refresh();
+                    terminal.end_unfollowed_command();
                     self.add(terminal.clone());
                     self.resume_execs(&terminal);
                 }
@@ -105,6 +114,10 @@ impl Mirrors {
 
     fn is_alive(&self, (pid, start): (u32, u64)) -> bool {
         self.0.discovery.processes().start_time(pid) == Some(start)
+    }
+
+    fn is_gone(&self, terminal: &SharedTerminal) -> bool {
+        terminal.spec.process.is_none_or(|process| !self.is_alive(process))
     }
 
     fn add(&self, terminal: Arc<SharedTerminal>) {
@@ -152,7 +165,14 @@ impl Mirrors {
         self.0.actions.mirror_user(caller, &place(terminal)?, "close this shared terminal").await?;
         let item = self.item(terminal);
         let tmux = self.tmux(&terminal.spec.socket);
-        tmux.kill_pane(terminal.server(), terminal.spec.pane).await.map_err(tmux_error)?;
+        match (terminal.spec.adopted, terminal.method()) {
+            (false, _) => tmux.kill_pane(terminal.server(), terminal.spec.pane).await.map_err(tmux_error)?,
+            (true, MirrorMethod::Marks) => {
+                tmux.close_pipe(terminal.server(), terminal.spec.pane).await.map_err(tmux_error)?;
+            }
+            // The pane has no pipe, or one of the person.
+            (true, MirrorMethod::Screen) => {}
+        }
         if let Ok(session) = terminal.spec.session.parse::<SessionId>() {
             for name in ["PI_MIRROR_PANE", "PI_LAST_RC"] {
                 // The session is gone if this was its last pane.

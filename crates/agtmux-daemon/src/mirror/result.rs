@@ -68,6 +68,7 @@ pub(super) fn output_of(terminal: &SharedTerminal, exec: &str) -> Option<MirrorO
 
 /// Describes a command without its output.
 pub(super) fn describe(terminal: &SharedTerminal, exec: &str) -> MirrorCommand {
+    let method = terminal.method();
     let view = terminal.view();
     let (command, status) = (view.command_of(exec), view.execs.get(exec));
     let end = command.and_then(|command| command.end);
@@ -91,6 +92,7 @@ pub(super) fn describe(terminal: &SharedTerminal, exec: &str) -> MirrorCommand {
             None if view.state.is_closed => MirrorCommandStatus::Lost,
             None => MirrorCommandStatus::Running,
         },
+        method,
         exit_code,
         signal: end.and_then(|end| end.code).filter(|code| (129..=192).contains(code)).map(|code| code - 128),
         duration_ms: from.zip(end.map(|end| end.at)).and_then(millis),

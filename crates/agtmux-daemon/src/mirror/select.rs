@@ -42,6 +42,7 @@ impl Mirrors {
                     (None, None) => false,
                 }
                 && !terminal.is_closed()
+                && !self.is_gone(terminal)
         };
         Ok(self.terminals().iter().rev().find(matches).cloned())
     }

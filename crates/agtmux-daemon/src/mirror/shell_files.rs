@@ -9,12 +9,16 @@ use agtmux_api::mirror_files::MirrorFiles;
 use agtmux_core::mirror::MirrorShell;
 use agtmux_tmux::quoted_for_shell;
 
-/// The text of two files: the functions that make the shell write marks, and the start file that loads these functions.
+/// Shells that are started without marks.
+const POSIX_SHELLS: [&str; 9] = ["sh", "dash", "ash", "ksh", "ksh93", "mksh", "oksh", "loksh", "yash"];
+
+/// The functions that write the marks, and the file that loads them.
 fn sources(shell: MirrorShell) -> (&'static str, &'static str) {
     match shell {
         MirrorShell::Bash => (include_str!("shells/marks.bash"), include_str!("shells/start.bash")),
         MirrorShell::Zsh => (include_str!("shells/marks.zsh"), include_str!("shells/start.zsh")),
         MirrorShell::Fish => (include_str!("shells/marks.fish"), include_str!("shells/start.fish")),
+        MirrorShell::Posix => ("", include_str!("shells/start.sh")),
     }
 }
 
@@ -27,10 +31,24 @@ pub(super) fn write(files: &MirrorFiles, shell: MirrorShell, nonce: &str) -> io:
     files.clear_input()
 }
 
-/// The known shell with this name or path, and the path of its program.
+/// Writes the files that a running shell reads, once. `rows` is the number of screen rows of the line that reads them.
+pub(super) fn write_adopted(files: &MirrorFiles, shell: MirrorShell, nonce: &str, rows: usize) -> io::Result<()> {
+    let adopt = match shell {
+        MirrorShell::Bash => include_str!("shells/adopt.bash"),
+        MirrorShell::Zsh => include_str!("shells/adopt.zsh"),
+        MirrorShell::Fish => include_str!("shells/adopt.fish"),
+        MirrorShell::Posix => return Ok(()),
+    };
+    write(files, shell, nonce)?;
+    let dir = files.dir().to_string_lossy();
+    let adopt = adopt.replace("@NONCE@", nonce).replace("@ROWS@", &rows.to_string());
+    files.write(&files.adopt(), adopt.replace("@DIR@", &quoted_for_shell(&dir)).as_bytes())
+}
+
+/// The shell with this name or path, and its path.
 pub(super) fn find(shell: &str) -> Option<(MirrorShell, PathBuf)> {
     let name = Path::new(shell).file_name()?.to_str()?;
-    let kind: MirrorShell = name.trim_start_matches('-').parse().ok()?;
+    let kind = kind(name)?;
     if shell.starts_with('/') {
         return Path::new(shell).is_file().then(|| (kind, PathBuf::from(shell)));
     }
@@ -39,13 +57,23 @@ pub(super) fn find(shell: &str) -> Option<(MirrorShell, PathBuf)> {
     found.map(|file| (kind, file))
 }
 
+fn kind(name: &str) -> Option<MirrorShell> {
+    let name = name.trim_start_matches('-');
+    if POSIX_SHELLS.contains(&name) { Some(MirrorShell::Posix) } else { name.parse().ok() }
+}
+
+/// Whether this is the name of a shell.
+pub(super) fn is_shell(name: &str) -> bool {
+    kind(name).is_some() || ["csh", "tcsh", "nu", "elvish", "xonsh", "pwsh"].contains(&name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn only_supported_shells_are_found() {
-        assert_eq!(find("/bin/sh"), None);
+        assert_eq!(find("/bin/sh"), Some((MirrorShell::Posix, "/bin/sh".into())));
         assert_eq!(find("/nonexistent/bash"), None);
         assert_eq!(find("python3"), None);
         assert!(matches!(find("bash"), Some((MirrorShell::Bash, path)) if path.is_absolute()));
@@ -60,7 +88,8 @@ mod tests {
             files.create().expect("created");
             write(&files, *shell, "n0nce").expect("written");
             let start = std::fs::read_to_string(files.start(*shell)).expect("read");
-            assert!(start.contains("n0nce") && !start.contains('@'), "{start}");
+            assert!(start.contains("n0nce") || *shell == MirrorShell::Posix, "{start}");
+            assert!(!start.contains('@'), "{start}");
             let mode = std::fs::metadata(files.start(*shell)).expect("a file").permissions().mode();
             assert_eq!(mode & 0o777, 0o600);
         }

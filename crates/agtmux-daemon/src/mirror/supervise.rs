@@ -99,6 +99,14 @@ impl Mirrors {
             let records: Vec<_> = view.execs.values().map(|status| (status.record.clone(), status.taken)).collect();
             (records, view.state.running.as_ref().and_then(|running| running.exec.clone()))
         };
+        if running.is_none() && terminal.view().state.has_stash {
+            // The command has ended without a daemon.
+            let (mirrors, terminal) = (self.clone(), terminal.clone());
+            tokio::spawn(async move {
+                let _turn = mirrors.0.locks.take(format!("exec {}", terminal.spec.mirror_id)).await;
+                mirrors.return_line(&terminal).await;
+            });
+        }
         records.sort_by_key(|(record, _)| record.typed_at);
         for (record, was_taken) in records {
             self.0.actions.remember_mirror_exec(terminal.spec.process, &record);

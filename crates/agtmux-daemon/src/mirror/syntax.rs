@@ -38,6 +38,7 @@ async fn ask_shell(shell: MirrorShell, program: &Path, command: &str) -> Option<
         MirrorShell::Bash => check.args(["--norc", "--noprofile", "-O", "extglob", "-n"]),
         MirrorShell::Zsh => check.args(["-f", "-n"]),
         MirrorShell::Fish => check.args(["--no-config", "-n"]),
+        MirrorShell::Posix => check.arg("-n"),
     };
     check.env_remove("ENV").env_remove("BASH_ENV").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = check.kill_on_drop(true).spawn().ok()?;

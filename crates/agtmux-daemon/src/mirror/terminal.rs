@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agtmux_api::mirror_files::{MirrorEventFollower, MirrorEventLine, MirrorExecRecord, MirrorFiles, MirrorSpec};
-use agtmux_core::mirror::{MirrorState, ShellEvent};
+use agtmux_core::mirror::{MirrorMethod, MirrorShell, MirrorState, ScreenPrompt, ShellEvent};
 use agtmux_tmux::PaneGuard;
 use jiff::Timestamp;
 use tokio::sync::watch;
@@ -21,6 +21,8 @@ pub(super) struct SharedTerminal {
     pub(super) spec: MirrorSpec,
     pub(super) files: MirrorFiles,
     view: Mutex<TerminalView>,
+    /// The prompt as the screen last showed it. Only for a terminal without marks.
+    pub(super) prompt: Mutex<Option<ScreenPrompt>>,
     changed: watch::Sender<u64>,
 }
 
@@ -79,7 +81,8 @@ impl SharedTerminal {
             last_number: 0,
             unpublished_end: None,
         };
-        Self { spec, files, view: Mutex::new(view), changed: watch::channel(0).0 }
+        let prompt = Mutex::new(files.read_prompt());
+        Self { spec, files, view: Mutex::new(view), prompt, changed: watch::channel(0).0 }
     }
 
     pub(super) fn view(&self) -> MutexGuard<'_, TerminalView> {
@@ -88,6 +91,12 @@ impl SharedTerminal {
 
     pub(super) fn server(&self) -> (u32, i64) {
         (self.spec.server_pid, self.spec.server_start)
+    }
+
+    /// How agtmux follows the shell.
+    pub(super) fn method(&self) -> MirrorMethod {
+        let is_marked = self.spec.shell != MirrorShell::Posix && !self.view().state.pipe_closed;
+        if is_marked { MirrorMethod::Marks } else { MirrorMethod::Screen }
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -204,7 +213,7 @@ impl TerminalView {
                 let Some(command) = self.commands.iter_mut().rev().find(|command| command.number == number) else {
                     return;
                 };
-                command.end = Some(CommandEnd { at, code, bytes });
+                command.end.get_or_insert(CommandEnd { at, code, bytes });
                 if command.exec.is_none() && text.is_some() {
                     command.text = text;
                 }
@@ -213,6 +222,11 @@ impl TerminalView {
                 let (text, end) = (self.text_of(Some(&exec)), Some(CommandEnd { at, code: Some(code), bytes: 0 }));
                 let cwd = self.state.cwd.clone();
                 self.commands.push_back(CommandRecord { number: 0, exec: Some(exec), text, cwd, started_at: at, end });
+            }
+            // The result of the command that runs is not known any more.
+            ShellEvent::PipeClosed => {
+                let open = self.commands.iter_mut().filter(|command| command.end.is_none());
+                open.for_each(|command| command.end = Some(CommandEnd { at, code: None, bytes: 0 }));
             }
             _ => {}
         }

@@ -122,13 +122,12 @@ fn taken(view: &TerminalView, exec: &str) -> Option<()> {
 fn take_key(shell: MirrorShell) -> Vec<u8> {
     match shell {
         MirrorShell::Bash => [TAKE_KEY, SUBMIT_KEY].concat(),
-        MirrorShell::Zsh | MirrorShell::Fish => TAKE_KEY.to_vec(),
+        MirrorShell::Zsh | MirrorShell::Fish | MirrorShell::Posix => TAKE_KEY.to_vec(),
     }
 }
 
-/// The text that the shell runs for the command. The text begins with a `cd` to the command's directory, unless the
-/// shell is already there.
-fn command_text(record: &MirrorExecRecord, shell_cwd: Option<&str>) -> String {
+/// The text to type for the command. It begins with a `cd` to the command's directory, unless the shell is already there.
+pub(super) fn command_text(record: &MirrorExecRecord, shell_cwd: Option<&str>) -> String {
     let command = record.command.trim_end_matches('\n');
     match record.cwd.as_deref().filter(|cwd| Some(*cwd) != shell_cwd) {
         Some(cwd) if command.contains('\n') => format!("cd {}\n{command}", quoted_for_shell(cwd)),

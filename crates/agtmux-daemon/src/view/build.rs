@@ -10,27 +10,37 @@ use agtmux_core::fleet::{Fleet, Outage, OutageCode, Pane, PaneKey};
 use agtmux_core::ids::{ServerKey, SessionId, TargetName, WindowId};
 use agtmux_core::resolver::StateResolver;
 use agtmux_core::rollup::StateCounts;
+use agtmux_core::runtime::RuntimeKind;
 use agtmux_core::state::State;
 
+use super::MirrorPanes;
 use crate::submissions::{Submission, Submissions};
 
-/// Builds the API items of a pane. There is one item for each session that shows the pane.
+/// What is known about panes besides the fleet and the states of its agents.
+#[derive(Clone, Copy)]
+pub(super) struct PaneExtras<'a> {
+    pub(super) submissions: &'a Submissions,
+    pub(super) mirrors: &'a MirrorPanes,
+}
+
+/// One item per session that shows the pane.
 pub(super) fn panes(
     fleet: &Fleet,
     states: &StateResolver,
-    submissions: &Submissions,
+    extras: PaneExtras<'_>,
     key: &PaneKey,
 ) -> Vec<(PaneIdentity, PaneItem)> {
     let Some(pane) = fleet.pane(key) else { return Vec::new() };
     let sessions: BTreeSet<&str> = pane.placements.iter().map(|p| p.session_name.as_str()).collect();
-    let items = sessions.into_iter().map(|session| pane_item(key, pane, states, submissions, session));
+    let items = sessions.into_iter().map(|session| pane_item(key, pane, states, extras, session));
     items.map(|item| (item.identity.clone(), item)).collect()
 }
 
-fn pane_item(key: &PaneKey, pane: &Pane, states: &StateResolver, submissions: &Submissions, session: &str) -> PaneItem {
+fn pane_item(key: &PaneKey, pane: &Pane, states: &StateResolver, extras: PaneExtras<'_>, session: &str) -> PaneItem {
     let runtime = pane.runtime.as_ref();
     let state = runtime.and_then(|r| states.state(&r.id));
-    let submission = runtime.and_then(|r| submissions.get(&r.id));
+    let submission = runtime.and_then(|r| extras.submissions.get(&r.id));
+    let mirror_id = extras.mirrors.mirror_id(key, pane);
     let placement = pane.placements.iter().find(|placement| placement.session_name == session);
     PaneItem {
         identity: PaneIdentity {
@@ -43,6 +53,8 @@ fn pane_item(key: &PaneKey, pane: &Pane, states: &StateResolver, submissions: &S
         window_index: placement.map_or(0, |placement| placement.window_index),
         window_name: pane.window_name.clone(),
         pane_index: pane.pane_index,
+        runtime_kind: runtime.map(|_| RuntimeKind::Agent).or(mirror_id.map(|_| RuntimeKind::Mirror)),
+        mirror_id: mirror_id.map(ToOwned::to_owned),
         runtime_id: runtime.map(|r| r.id.to_string()),
         agent_id: runtime.and_then(|r| states.agent_id(&r.id)).map(ToOwned::to_owned),
         agent_type: runtime.map(|r| r.agent_type.clone()),

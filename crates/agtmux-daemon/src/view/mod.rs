@@ -1,6 +1,7 @@
 //! The fleet as clients see it: API items, and the changes to them.
 
 mod build;
+mod mirror_panes;
 mod targets;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use agtmux_core::resolver::StateResolver;
 use jiff::Timestamp;
 
 use crate::submissions::Submissions;
+pub(crate) use mirror_panes::MirrorPanes;
 pub(crate) use targets::TargetChange;
 
 /// All items that clients see. The maps store which items belong to each pane, window and session: there may be
@@ -84,7 +86,7 @@ impl FleetView {
             }
         }
         let mut view = Self::default();
-        view.apply(fleet, &states, &Submissions::default(), &delta);
+        view.apply(fleet, &states, &Submissions::default(), &MirrorPanes::default(), &delta);
         view.apply_targets(Vec::new(), now);
         view
     }
@@ -96,12 +98,14 @@ impl FleetView {
         fleet: &Fleet,
         states: &StateResolver,
         submissions: &Submissions,
+        mirrors: &MirrorPanes,
         delta: &FleetDelta,
     ) -> Vec<WatchEvent> {
         let mut changes = ItemChanges::default();
         let items = &mut self.fleet;
         let changed_panes: BTreeSet<&PaneKey> = delta.changed.iter().chain(&delta.removed).collect();
-        let panes = changed_panes.into_iter().map(|key| (key.clone(), build::panes(fleet, states, submissions, key)));
+        let extras = build::PaneExtras { submissions, mirrors };
+        let panes = changed_panes.into_iter().map(|key| (key.clone(), build::panes(fleet, states, extras, key)));
         changes.replace(&mut items.panes, &mut self.panes, panes);
         let windows = delta.windows.iter().map(|key| (key.clone(), build::windows(fleet, states, key)));
         changes.replace(&mut items.windows, &mut self.windows, windows);

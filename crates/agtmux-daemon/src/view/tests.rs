@@ -58,7 +58,7 @@ impl TestView {
                 self.states.apply(began, Timestamp::UNIX_EPOCH);
             }
         }
-        self.view.apply(&self.fleet, &self.states, &Submissions::default(), &delta)
+        self.view.apply(&self.fleet, &self.states, &Submissions::default(), &MirrorPanes::default(), &delta)
     }
 
     fn list(&mut self, server: &str, rows: Vec<PaneRow>) -> Vec<WatchEvent> {

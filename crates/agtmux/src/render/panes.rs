@@ -1,6 +1,7 @@
 use std::borrow::Borrow;
 
 use agtmux_api::wire::{DeadPane, PaneItem};
+use agtmux_core::runtime::RuntimeKind;
 use agtmux_core::state::State;
 use jiff::Timestamp;
 
@@ -44,8 +45,11 @@ fn draw(items: &[impl Borrow<PaneItem>], now: Timestamp, home: Option<&str>) -> 
     TextTable::new(columns)
 }
 
-/// The type and the name of the agent. Commands accept each of them as a reference to the agent.
+/// The type and the name of the agent. Both can be used as a reference. A shared terminal is marked as one.
 fn agent(item: &PaneItem) -> Option<String> {
+    if item.runtime_kind == Some(RuntimeKind::Mirror) {
+        return Some("(mirror)".into());
+    }
     let kind = item.agent_type.as_ref()?;
     Some(item.name.as_ref().map_or_else(|| kind.to_string(), |name| format!("{kind} {name}")))
 }

@@ -34,7 +34,15 @@ __agtmux_prompt() {
   [[ -n ${bash_preexec_imported-}${__bp_imported-} || ${PROMPT_COMMAND[0]-} == *__agtmux_ended* ]] ||
     PROMPT_COMMAND[0]="{ __agtmux_ended; } 2>/dev/null || :; ${PROMPT_COMMAND[0]-}"
   __agtmux_mark "A;agt=$__agtmux_nonce;$__agtmux_seq;q=${PWD@Q}"
+  [[ ! -e $__agtmux_dir/codes ]] || __agtmux_report "$code"
   return "$code"
+}
+
+# Without a reader of the marks: appends the exit code and the number of rows of the prompt to a file.
+__agtmux_report() {
+  local prompt=${PS1@P}
+  prompt=${prompt//[!$'\n']/}
+  builtin printf '%s %s\n' "$1" "$((${#prompt} + 1))" >>"$__agtmux_dir/codes" || :
 }
 
 # The action of the key that submits a line.

@@ -29,14 +29,17 @@ if status is-interactive; and not set -q __agtmux_on
         set -l code $status
         set -g __agtmux_seq (math $__agtmux_seq + 1)
         __agtmux_mark "A;agt=$__agtmux_nonce;$__agtmux_seq;u="(string escape --style=url -- $PWD)
+        # Without a reader of the marks: appends the exit code and the number of rows of the prompt to a file.
+        test -e $__agtmux_dir/codes; and echo $code (count (__agtmux_user_prompt)) >>$__agtmux_dir/codes
         return $code
     end
 
     # The prompt of the person comes first, because it may show the status of the command.
     functions -q fish_prompt; and functions -c fish_prompt __agtmux_user_prompt
     function fish_prompt
-        __agtmux_user_prompt
-        printf '\e]133;B;agt=%s;%d\a' $__agtmux_nonce $__agtmux_seq
+        # fish removes a newline at the end of the prompt, so the mark must not follow one.
+        set -l text (__agtmux_user_prompt | string collect)
+        printf '%s\e]133;B;agt=%s;%d\a' "$text" $__agtmux_nonce $__agtmux_seq
     end
 
     # A key that agtmux types: takes the command from the file, once. A late key finds no command and changes nothing.

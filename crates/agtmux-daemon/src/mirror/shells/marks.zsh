@@ -1,7 +1,7 @@
 # Marks of the shared terminal for zsh 5.3 or newer. The start file sets __agtmux_nonce and __agtmux_dir, both not
 # exported. A mark is an OSC 133 sequence with the nonce and the number of the prompt; terminals do not show it.
 if [[ -o interactive && -z ${__agtmux_on-} ]]; then
-typeset -g __agtmux_on=1 __agtmux_bang= __agtmux_comments=
+typeset -g __agtmux_on=1 __agtmux_stash= __agtmux_bang= __agtmux_comments=
 typeset -gi __agtmux_seq=0 __agtmux_ran=0
 
 __agtmux_mark() { builtin printf '\e]133;%s\a' $1 >$TTY } 2>/dev/null
@@ -33,6 +33,13 @@ __agtmux_prompt() {
     precmd_functions=(__agtmux_ended ${${precmd_functions:#__agtmux_ended}:#__agtmux_prompt} __agtmux_prompt)
   [[ $preexec_functions[-1] == __agtmux_started ]] ||
     preexec_functions=(${preexec_functions:#__agtmux_started} __agtmux_started)
+  [[ -z $__agtmux_stash ]] || { builtin print -rz -- $__agtmux_stash; __agtmux_stash= }
+  # Without a reader of the marks: appends the exit code and the number of rows of the prompt to a file.
+  if [[ -e $__agtmux_dir/codes ]]; then
+    local prompt=${(%%)PS1}
+    prompt=${prompt//[^$'\n']/}
+    builtin print -r -- "$code $(( $#prompt + 1 ))" >>$__agtmux_dir/codes
+  fi
   return code
 } 2>/dev/null
 
@@ -42,13 +49,13 @@ __agtmux_started() {
 } 2>/dev/null
 
 # A key that agtmux types: takes the command from the file, once. A late key finds no command and changes nothing.
-# zsh itself gives the line of the person back at the next prompt.
+# The next prompt gives the line of the person back. push-line would already give it back to a request for another line.
 __agtmux_take() {
   [[ $CONTEXT == start && -s $__agtmux_dir/in ]] || return 0
   local text=${"$(<$__agtmux_dir/in)"}
   : >|$__agtmux_dir/in
   __agtmux_mark "I;agt=$__agtmux_nonce;$__agtmux_seq;i=${text%%$'\n'*};s=0"
-  [[ -z $BUFFER ]] || zle .push-line
+  __agtmux_stash=$BUFFER$__agtmux_stash
   BUFFER=${text#*$'\n'} CURSOR=$#BUFFER
   # No "!" and "^" expansion in this line, and comments as in scripts. The option bang_hist has no effect here: zsh has
   # read it when it began to read the line.

@@ -21,6 +21,7 @@ use proptest::sample::select;
 use super::sse::EventSource;
 use super::*;
 use crate::submissions::Submissions;
+use crate::view::MirrorPanes;
 use crate::view::{FleetView, TargetChange};
 
 const GENERATION: Generation = Generation { pid: 1, start_time: 1 };
@@ -298,7 +299,7 @@ impl TestFleet {
         }
         let (fleet, states, targets) = (&self.fleet, &self.states, std::mem::take(&mut self.target_changes));
         self.event_log.publish(now, 0, Vec::new(), |view| {
-            let mut events = view.apply(fleet, states, &Submissions::default(), &delta);
+            let mut events = view.apply(fleet, states, &Submissions::default(), &MirrorPanes::default(), &delta);
             events.extend(view.apply_targets(targets, now));
             events
         });

@@ -91,6 +91,7 @@ impl FormatItem for PaneItem {
         ("agtmux_asks", |pane, _| render::asks(pane).unwrap_or_default()),
         ("agtmux_needs_action", |pane, _| flag(pane.needs_action)),
         ("agtmux_unseen", |pane, _| flag(pane.unseen)),
+        ("agtmux_kind", |pane, _| pane.runtime_kind.map(|kind| kind.to_string()).unwrap_or_default()),
         ("agtmux_runtime", |pane, _| pane.runtime_id.clone().unwrap_or_default()),
     ];
 }

@@ -9,6 +9,7 @@ use agtmux_api::wire::{
     MirrorCancelRequest, MirrorCommand, MirrorCommandQuery, MirrorCommandStatus, MirrorExecRequest, MirrorStreamItem,
 };
 use agtmux_client::{ClientError, DaemonClient, StreamSignal, parse};
+use agtmux_core::mirror::MirrorMethod;
 use agtmux_core::text;
 use clap::Args;
 use uuid::Uuid;
@@ -45,7 +46,7 @@ pub(crate) struct MirrorExecArgs {
     /// The working directory of the command [default: the current directory]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Print the result as JSON, with the fields output, exit_code, signal, duration_ms, cwd and truncated
+    /// Print the result as JSON: output, exit_code, signal, duration_ms, cwd, truncated, method
     #[arg(long)]
     json: bool,
     /// Keep overwritten text and the screens of full-screen programs
@@ -174,6 +175,10 @@ fn finish(command: &MirrorCommand, json: bool) -> CliResult {
     if json {
         output::json(command)?;
     }
+    if command.method == MirrorMethod::Screen && !json {
+        let text = "the shell does not mark its output; agtmux read it from the screen, so it may differ in blanks";
+        CliMessage::new(text).print_stderr();
+    }
     if command.timed_out {
         let text = match command.status {
             MirrorCommandStatus::Running => "the command timed out and is still running after Ctrl-C",
@@ -189,6 +194,7 @@ fn finish(command: &MirrorCommand, json: bool) -> CliResult {
             .hint("agtmux mirror start   (makes a new one)")),
         (_, Some(0)) => Ok(()),
         (_, Some(code)) => std::process::exit(code),
-        (_, None) => Err(CliError::failed("the shell did not report the exit code of the command")),
+        (_, None) => Err(CliError::failed("the shell did not report the exit code of the command")
+            .hint("agtmux mirror stop; agtmux mirror start   (makes a new shared terminal)")),
     }
 }

@@ -3,10 +3,17 @@
 
 use std::io::{self, Read};
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use agtmux_api::mirror_files::{MirrorEventLine, MirrorEventWriter, MirrorFiles, MirrorOutputWriter};
 use agtmux_core::mirror::{ShellEvent, ShellTracker, TrackedPiece};
+use agtmux_tmux::platform;
 use jiff::Timestamp;
+
+/// How long, and at which interval, to wait for the end of the shell after the end of its output.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
+const EXIT_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 pub(super) fn run(dir: &Path) {
     // There is no caller to report an error to.
@@ -30,13 +37,27 @@ fn read_all(files: &MirrorFiles) -> io::Result<()> {
         }
         recorder.write();
     }
-    tracker.finish(&mut |piece| recorder.take(piece));
+    tracker.finish(is_pane_gone(files), &mut |piece| recorder.take(piece));
     recorder.write();
     Ok(())
 }
 
-/// Writes the events and the output that the tracker reports. If the disk is full, events and output are lost, but the
-/// reader continues.
+/// Whether the stream has ended because the pane is gone, and not because its pipe was closed. tmux ends the pipe of a
+/// closed pane before the shell has ended.
+fn is_pane_gone(files: &MirrorFiles) -> bool {
+    let Some((pid, start)) = files.read_spec().ok().and_then(|spec| spec.process) else { return true };
+    let processes = platform::process_table(false);
+    let until = Instant::now() + EXIT_TIMEOUT;
+    while processes.start_time(pid) == Some(start) && !processes.process(pid).is_some_and(|process| process.zombie) {
+        if Instant::now() >= until {
+            return false;
+        }
+        thread::sleep(EXIT_CHECK_INTERVAL);
+    }
+    true
+}
+
+/// Writes what the tracker reports. A full disk loses events and output, but never stops the reader.
 struct StreamRecorder {
     events: MirrorEventWriter,
     outputs: MirrorOutputWriter,

@@ -28,7 +28,9 @@ pub(super) fn run(dir: &Path) -> ExitCode {
 fn command(files: &MirrorFiles, spec: &MirrorSpec, variable: impl Fn(&str) -> Option<OsString>) -> Command {
     let mut command = Command::new(&spec.program);
     let name = Path::new(&spec.program).file_name().unwrap_or_default().to_string_lossy().into_owned();
-    command.arg0(format!("-{name}"));
+    // A login shell would read the file that ENV names before the person's profile, which may set ENV as well.
+    let is_login = spec.shell != MirrorShell::Posix;
+    command.arg0(if is_login { format!("-{name}") } else { name });
     let start = files.start(spec.shell);
     // Bash and zsh find agtmux's start file through an environment variable. That file restores the user's value of the
     // variable.
@@ -40,13 +42,14 @@ fn command(files: &MirrorFiles, spec: &MirrorSpec, variable: impl Fn(&str) -> Op
         command.env(name, value);
     };
     match spec.shell {
-        MirrorShell::Bash => replace("ENV", "AGTMUX_ENV", &start),
+        MirrorShell::Bash | MirrorShell::Posix => replace("ENV", "AGTMUX_ENV", &start),
         MirrorShell::Zsh => replace("ZDOTDIR", "AGTMUX_ZDOTDIR", &files.zsh_dir()),
         MirrorShell::Fish => {}
     }
     match spec.shell {
         MirrorShell::Bash => drop(command.arg("--posix")),
         MirrorShell::Zsh => {}
+        MirrorShell::Posix => drop(command.arg("-i")),
         MirrorShell::Fish => {
             command.arg("-l").arg("-C").arg(format!("source {}", fish_quoted(&start.to_string_lossy())));
         }
@@ -80,21 +83,26 @@ mod tests {
             pane: 3,
             for_pane: None,
             process: None,
+            adopted: false,
         }
     }
 
     #[test]
     fn the_nonce_is_neither_in_the_arguments_nor_in_the_environment() {
         let files = MirrorFiles::at(Path::new("/mirrors/it's"));
-        for (shell, program) in
-            [(MirrorShell::Bash, "/bin/bash"), (MirrorShell::Zsh, "/bin/zsh"), (MirrorShell::Fish, "/bin/fish")]
-        {
+        for (shell, program) in [
+            (MirrorShell::Bash, "/bin/bash"),
+            (MirrorShell::Zsh, "/bin/zsh"),
+            (MirrorShell::Fish, "/bin/fish"),
+            (MirrorShell::Posix, "/bin/dash"),
+        ] {
             let command = command(&files, &spec(shell, program), |_| Some("own".into()));
             assert!(!format!("{command:?}").contains("secret"));
             let words: Vec<String> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
             match shell {
                 MirrorShell::Bash => assert_eq!(words, ["--posix"]),
                 MirrorShell::Zsh => assert!(words.is_empty()),
+                MirrorShell::Posix => assert_eq!(words, ["-i"]),
                 MirrorShell::Fish => assert_eq!(words, ["-l", "-C", r"source '/mirrors/it\'s/start'"]),
             }
         }

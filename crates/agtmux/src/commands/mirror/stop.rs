@@ -20,5 +20,8 @@ pub(crate) struct MirrorStopArgs {
 pub(crate) async fn run(args: MirrorStopArgs) -> CliResult {
     let terminal = args.terminal.resolve()?;
     let answer = DaemonClient::from_env()?.act("/v1/mirrors/stop", &terminal).await?;
-    output::answer(&answer, args.json, |item: &MirrorItem| vec![format!("closed {}", item.pane_id)])
+    output::answer(&answer, args.json, |item: &MirrorItem| match item.adopted {
+        true => vec![format!("released {}; the pane stays open", item.pane_id)],
+        false => vec![format!("closed {}", item.pane_id)],
+    })
 }

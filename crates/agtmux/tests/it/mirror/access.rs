@@ -111,12 +111,11 @@ fn an_agent_may_not_use_the_terminal_of_another_session() {
     ] {
         let (output, code) = fixture.agent_runs(name, &line);
         let is_refused = output.contains("agents may not") && code == "5";
-        // An existing terminal is only named.
-        assert!(is_refused || name == "start" && code == "0", "{name}: {code} {output}");
+        assert!(is_refused, "{name}: {code} {output}");
     }
     let audit = agtmux(&fixture.world, &["audit", "--json"]).json();
     let mirror_rows: Vec<_> = items(&audit).iter().filter(|row| row["kind"] == "mirror").collect();
     let refused = mirror_rows.iter().filter(|row| row["code"] == "E_CALLER_IS_AGENT").count();
-    assert!(refused == 2 && mirror_rows.len() >= 4, "{mirror_rows:?}");
+    assert!(refused == 3 && mirror_rows.len() >= 4, "{mirror_rows:?}");
     assert!(!fixture.server.run(&["capture-pane", "-p", "-t", &pane]).contains("echo no"));
 }

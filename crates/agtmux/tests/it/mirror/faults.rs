@@ -23,17 +23,24 @@ fn a_replaced_shell_is_reported_with_the_remedy() {
 }
 
 #[test]
-fn a_nested_shell_is_a_running_program() {
+fn a_nested_shell_is_reported_and_commands_are_refused_at_once() {
     let fixture = MirrorFixture::bash();
-    fixture.type_text("sh");
-    fixture.press("Enter");
-    fixture.wait_for_status("running");
-    let done = fixture.exec("echo no");
-    assert!(done.stderr.contains("'sh' runs there") || done.stderr.contains("is busy"), "{}", done.stderr);
-    fixture.type_text("exit 6");
-    fixture.press("Enter");
-    assert_eq!(fixture.activity(1)[0]["exit_code"], 6);
-    fixture.assert_exec("echo yes", "yes\n", 0);
+    for (nested, name) in [("sh", "sh"), ("zsh -f", "zsh"), ("bash --norc", "bash")] {
+        fixture.type_text(nested);
+        fixture.press("Enter");
+        let item = fixture.wait_for_status("lost");
+        let problem = item["problem"].as_str().unwrap_or_default();
+        assert!(problem.starts_with(&format!("'{name}' runs in it")), "{item}");
+        let done = fixture.exec("echo no");
+        assert_eq!(done.code, Some(5), "{}", done.stderr);
+        assert!(done.stderr.contains("agtmux mirror start"), "{}", done.stderr);
+        fixture.type_text("exit 6");
+        fixture.press("Enter");
+        fixture.wait_for_status("ready");
+        fixture.assert_exec("echo yes", "yes\n", 0);
+    }
+    assert_eq!(fixture.activity(3)[0]["exit_code"], 6);
+    assert!(!fixture.screen().contains("echo no"), "nothing was typed: {}", fixture.screen());
 }
 
 #[test]
@@ -59,7 +66,7 @@ fn a_closed_pane_loses_its_command_and_the_next_command_gets_a_new_one() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(stderr.contains("the result of the command is unknown"), "{stderr}");
-    // tmux starts /bin/sh in this world, which has no marks.
+    fixture.server.run(&["set-option", "-g", "default-shell", "/usr/bin/env"]);
     let done = fixture.exec("echo new");
     assert!(done.stderr.contains("is not supported"), "{}", done.stderr);
     fixture.server.run(&["set-option", "-g", "default-shell", "/bin/bash"]);

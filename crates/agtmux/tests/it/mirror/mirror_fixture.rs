@@ -36,6 +36,14 @@ impl MirrorFixture {
 
     /// Calls `prepare` before the shell is started.
     pub(super) fn prepared(shell: &'static str, prepare: impl Fn(&TestWorld)) -> Option<Self> {
+        let fixture = Self::without_terminal(shell, prepare)?;
+        let started = fixture.mirror(&["start", "--shell", shell]);
+        assert_eq!(started.code, Some(0), "{shell}: {}", started.stderr);
+        Some(fixture)
+    }
+
+    /// A pane, and no shared terminal.
+    pub(super) fn without_terminal(shell: &'static str, prepare: impl Fn(&TestWorld)) -> Option<Self> {
         if !Command::new(shell).args(["-c", "true"]).status().is_ok_and(|status| status.success()) {
             skip(&format!("{shell} is not installed; run scripts/ensure-tools shells"));
             return None;
@@ -47,10 +55,7 @@ impl MirrorFixture {
         let server = world.tmux("default");
         let caller = server.new_session("work", "cat");
         server.run(&["resize-window", "-t", "=work:", "-x", "200", "-y", "50"]);
-        let fixture = Self { server, world, caller, shell };
-        let started = fixture.mirror(&["start", "--shell", shell]);
-        assert_eq!(started.code, Some(0), "{shell}: {}", started.stderr);
-        Some(fixture)
+        Some(Self { server, world, caller, shell })
     }
 
     /// An agtmux command as a process in a pane would run it.

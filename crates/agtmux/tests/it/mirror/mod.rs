@@ -1,9 +1,13 @@
 //! A terminal that a person and an agent share, with real shells.
 
 mod access;
+mod adopted;
 mod commands;
 mod exactness;
+mod fallback;
 mod faults;
+mod listed;
+mod matrix;
 mod mirror_fixture;
 mod person;
 mod rapid;

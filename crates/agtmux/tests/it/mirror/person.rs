@@ -3,7 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use agtmux_testkit::ChildGuard;
+use agtmux_testkit::agtmux::{SOON, kill, pid};
+use agtmux_testkit::{ChildGuard, wait_until};
 use serde_json::Value;
 
 use super::{MirrorFixture, for_each_shell};
@@ -69,6 +70,54 @@ fn a_half_written_line_is_put_aside_and_given_back() {
         let items = fixture.activity(1);
         assert_eq!(items[0]["command"], "echo half-written", "{}", fixture.shell);
         assert_eq!(items[0]["output"], "half-written\n", "{}", fixture.shell);
+    });
+}
+
+/// The person completes the line `echo half`, which must be back at the prompt.
+#[track_caller]
+fn complete_half_line(fixture: &MirrorFixture) {
+    fixture.wait_for_screen("the line to be back", |screen| {
+        screen.trim_end().lines().last().is_some_and(|line| line.trim_end().ends_with("echo half"))
+    });
+    fixture.type_text("-written");
+    fixture.press("Enter");
+    let items = fixture.activity(1);
+    assert_eq!(items[0]["output"], "half-written\n", "{}", fixture.shell);
+}
+
+#[test]
+fn a_half_written_line_is_given_back_after_a_refused_command() {
+    for shell in ["bash", "zsh"] {
+        let Some(fixture) = MirrorFixture::with_shell(shell) else { continue };
+        // The check for complete commands does not know aliases.
+        fixture.assert_exec("alias unfinished='echo \"a'", "", 0);
+        fixture.type_text("echo half");
+        fixture.wait_for_screen("the half-written line", |screen| screen.trim_end().ends_with("echo half"));
+        let done = fixture.exec("unfinished");
+        assert!(done.stderr.contains("the command is not complete"), "{shell}: {}", done.stderr);
+        complete_half_line(&fixture);
+    }
+}
+
+#[test]
+fn a_half_written_line_is_given_back_after_the_daemon_was_killed() {
+    for_each_shell(|fixture| {
+        let (go, over) = (fixture.world.dir().join("tmp/go"), fixture.world.dir().join("tmp/over"));
+        fixture.type_text("echo half");
+        fixture.wait_for_screen("the half-written line", |screen| screen.trim_end().ends_with("echo half"));
+        let (wait, end) = if fixture.shell == "fish" { (";", "; end") } else { ("; do", "; done") };
+        let (go_file, over_file) = (go.display(), over.display());
+        let command = format!("while test ! -e {go_file}{wait} sleep 0.05{end}; touch {over_file}");
+        let mut client = fixture.command(&["exec", &command]).spawn().expect("agtmux starts");
+        fixture.wait_for_status("running");
+        // Without a client, no request starts another daemon.
+        client.kill().expect("killed");
+        client.wait().expect("ended");
+        kill(pid(&fixture.world));
+        std::fs::write(&go, "").expect("written");
+        wait_until("the end of the command", SOON, || over.exists());
+        fixture.wait_for_status("ready");
+        complete_half_line(fixture);
     });
 }
 
