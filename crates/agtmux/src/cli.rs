@@ -106,8 +106,8 @@ pub(crate) enum CliCommand {
     Task(task::TaskCommand),
     /// Share a terminal with an agent and see the commands that the agent runs
     ///
-    /// The agent gets the output and the exit code of each command. `agtmux mirror activity` lists the commands that
-    /// you type in the terminal.
+    /// The agent runs commands with `agtmux mirror exec` and gets their output and exit code. You see them in a pane, and
+    /// can type your own commands there. `agtmux mirror activity` lists your commands.
     #[command(subcommand)]
     Mirror(mirror::MirrorSubcommand),
     /// List the recorded actions: caller, action and outcome
@@ -135,10 +135,9 @@ pub(crate) enum CliCommand {
     Run(run::AgentRunArgs),
     /// Report a hook event to the daemon; called by the hooks of agents
     Hook(hook::HookArgs),
-    /// Check that the stored states follow from the stored events
+    /// Compute all states again from the stored events, and compare
     ///
-    /// Computes the states again from the events, and compares the results with the stored states. Exits with 1 at the
-    /// first difference.
+    /// Exits with 1 at the first difference.
     Replay(replay::ReplayArgs),
     /// Start, stop and inspect the daemon
     #[command(subcommand)]
@@ -264,7 +263,8 @@ mod tests {
             "agtmux resume runtime:ab12 --force-stale --request-ref again --json",
             "agtmux audit --since 1h --limit 20 --json",
             "agtmux audit %1",
-            "agtmux mirror start --pane %1 --shell zsh --json",
+            "agtmux mirror start --shell zsh --json",
+            "agtmux mirror start --pane %1 --json",
             "agtmux mirror exec --timeout 10m --cwd /tmp --json --raw -- -x",
             "agtmux mirror activity --follow --json",
             "agtmux mirror read --lines 20",
@@ -293,7 +293,7 @@ mod tests {
             "agtmux task kill-all --yes --json",
             "agtmux task wait build --timeout 10m",
             "agtmux task events --follow --all --after 7 --json",
-            "agtmux task events --conversation",
+            "agtmux task events --conversation --json",
             "agtmux task session-name /p id --json",
             "agtmux send %1 --text hi --wait --for idle,finished --timeout 5m --json",
             "agtmux list --jq .items[].state",
@@ -342,7 +342,7 @@ mod tests {
             "agtmux task run build",
             "agtmux task",
             "agtmux task input build",
-            "agtmux task events --json --conversation",
+            "agtmux mirror start --pane %1 --shell zsh",
             "agtmux task logs build --follow --json",
             "agtmux send %1 --text hi --timeout 5m",
             "agtmux list --jq .items[",

@@ -4,7 +4,8 @@ pub(super) struct SecretPattern {
     /// The kind shown in the redaction marker.
     pub kind: &'static str,
     /// The first group that matches is the secret; the rest of the match is kept. If the pattern has no groups, the
-    /// whole match is the secret. `<name>` stands for the part with this name in [`super::secret_names`].
+    /// whole match is the secret. In a pattern, `<name>` is replaced by the
+    /// pattern called `name` in [`super::secret_names`].
     pub pattern: &'static str,
 }
 

@@ -230,7 +230,7 @@ impl Maintenance {
         self.stage = self.stage.next();
         let began = Instant::now();
         rebuild(connection)?;
-        tracing::info!(after = ?began.elapsed(), "rebuilt the database once, so that its file can shrink");
+        tracing::info!(after = ?began.elapsed(), "rebuilt the database; from now on its file shrinks when rows are deleted");
         Ok(())
     }
 

@@ -15,8 +15,8 @@ const PREVIEW_LINES: usize = 20;
 const TAIL_BYTES: u64 = 16 << 10;
 /// After the prompt of a task was answered, agtmux waits this long before it checks the task's screen again.
 const ANSWER_DELAY: Duration = Duration::from_millis(250);
-/// After a task has ended, agtmux checks at this interval whether the process that logs its output has died. No file
-/// changes when that process dies.
+/// After a task has ended, agtmux checks at this interval whether the process that logs its output has died. agtmux
+/// must poll, because no file changes when that process dies.
 pub(super) const READER_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// If the log has not grown for this long after the task ended, agtmux stops waiting for the end mark in the output.
 /// The supervisor was probably killed before it wrote the mark.

@@ -31,7 +31,7 @@ pub struct AgentList {
     pub is_stale: bool,
 }
 
-/// The selected agent, and where to look if it is gone.
+/// The selected agent, and the line from which another one is selected when that agent disappears.
 #[derive(Debug, Clone)]
 struct RowSelection {
     row: AgentRow,

@@ -23,8 +23,10 @@ With --wait, `agtmux send` submits the text and then waits like `agtmux wait`: u
 ended. The end of an earlier turn does not count.
 
 Exit codes:
-  0  submitted, or typed but not verified (the output says which; see `verified` in the JSON)
-  5  rejected, or not submitted; the message says whether text was typed
+  0  submitted; or typed with Enter, but agtmux found no proof that the agent took the text (the output
+     says which; see `verified` in the JSON)
+  5  refused, or the text was seen in the input box after every Enter; the message says whether agtmux
+     typed anything
 With --wait also:
   1  the time given with --timeout is up
   2  the agent is gone, or wrong usage

@@ -241,7 +241,10 @@ pub(super) async fn wait_for_selection<'a>(open: &OpenDialog<'a>, n: u32) -> Api
 pub(super) fn parse_keys(names: &[String]) -> ApiResult<Vec<TmuxKey>> {
     let key = |name: &String| {
         let bad = |error: agtmux_tmux::InvalidKey| {
-            precondition(format!("the agent's manifest contains an invalid key: {error}"), "agtmux adapters check FILE")
+            precondition(
+                format!("the agent's manifest names a key that agtmux cannot press: {error}"),
+                "agtmux adapters check FILE",
+            )
         };
         name.parse::<TmuxKey>().map_err(bad)
     };

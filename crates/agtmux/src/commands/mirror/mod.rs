@@ -30,7 +30,9 @@ pub(crate) enum MirrorSubcommand {
     Activity(activity::MirrorActivityArgs),
     /// List the shared terminals and the command that runs in each
     Status(status::MirrorStatusArgs),
-    /// Close the shared terminal, and its pane unless you named the pane at the start
+    /// Stop sharing the terminal
+    ///
+    /// Closes the pane, unless `mirror start --pane` chose it.
     Stop(stop::MirrorStopArgs),
 }
 

@@ -17,7 +17,7 @@ use crate::output;
     the tmux session: PI_MIRROR_PANE is the pane of the shared terminal. PI_LAST_RC has two numbers, such as \
     `7 0`: the seventh command of the shared terminal was the last one, and its exit code was 0.\n\n\
     With --pane, agtmux types one line into the shell of that pane. The line loads the hooks of agtmux and removes itself from the \
-    screen. What the shell keeps until it ends is printed as `note=`. Agents may not use --pane.\n\n\
+    screen. Lines that start with `note=` name the changes that stay in that shell until it ends. Agents may not use --pane.\n\n\
     Examples:\n  agtmux mirror start --shell zsh\n  agtmux mirror start --pane %3"
 )]
 pub(crate) struct MirrorStartArgs {

@@ -25,13 +25,11 @@ use record::SetupRecord;
 use report::ChangeDetail;
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Apart from its own entries, setup leaves every byte of a settings file unchanged. Beside each \
-    settings file, setup keeps one backup with the content from before the last change by setup. You can run setup \
+#[command(after_help = "Apart from its own entries, setup leaves every byte of a settings file unchanged. Before a \
+    change, setup copies the settings file to a backup beside it and replaces the previous backup. You can run setup \
     again at any time. If the agtmux program has moved, setup updates the path in its hooks.\n\n\
     Exits with 1 if a file could not be changed or you did not confirm.\n\n\
-    Examples:\n  agtmux setup --dry-run\n  agtmux setup --agent claude --yes\n  agtmux setup --uninstall"
-)]
+    Examples:\n  agtmux setup --dry-run\n  agtmux setup --agent claude --yes\n  agtmux setup --uninstall")]
 pub(crate) struct SetupArgs {
     /// Set up only this agent; you can give this option several times [default: every agent found]
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(AgentRegistry::setup_names()))]

@@ -37,8 +37,8 @@ pub(crate) enum TargetCommand {
 pub(crate) struct TargetAddArgs {
     /// A name for the host: letters, digits, '.', '_' and '-'
     name: String,
-    /// How agtmux connects to the host. Only ssh can be added; this machine (local) is always watched
-    #[arg(long, default_value = "ssh", value_parser = one_of([("local", TargetKind::Local), ("ssh", TargetKind::Ssh)]))]
+    /// How agtmux connects to the host
+    #[arg(long, hide = true, default_value = "ssh", value_parser = one_of([("local", TargetKind::Local), ("ssh", TargetKind::Ssh)]))]
     kind: TargetKind,
     /// The destination for `ssh`, such as me@vm1 [default: NAME]
     #[arg(long, value_name = "HOST", allow_hyphen_values = true)]

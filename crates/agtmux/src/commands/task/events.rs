@@ -34,9 +34,9 @@ pub(crate) struct TaskEventsArgs {
     /// Show at most the newest N events
     #[arg(long, value_name = "N", default_value = "20")]
     limit: u32,
-    /// Print the events, except `started`, as messages for the agent, one line of JSON per event. agtmux does not deliver
-    /// them: the program that reads this output adds each message to the agent's conversation. With --json, print a line
-    /// for every event, with `seq`, `at`, `notice` and `message`
+    /// Print each event except `started` as a message for the agent, in one line of JSON. The program that reads this
+    /// output adds the message to the agent's conversation. With --json, print every event, also `started`, as an object
+    /// with `seq`, `at`, `notice` and `message`
     #[arg(long)]
     conversation: bool,
     /// Print JSON; with --follow or --conversation, one line per event

@@ -47,7 +47,10 @@ pub(crate) enum TaskCommand {
     KillAll(cleanup::TaskKillAllArgs),
     /// Wait until a task has ended, for use in scripts
     Wait(wait::TaskWaitArgs),
-    /// Print the events of tasks: started, exited, notify, input, disappeared
+    /// Print the events of tasks
+    ///
+    /// The events are started, exited, notify (the task rang the bell), input (the task asks for input) and disappeared
+    /// (its window is gone).
     Events(events::TaskEventsArgs),
     /// Clean up old task sessions of a project; for programs that start agents
     Startup(startup::TaskStartupArgs),

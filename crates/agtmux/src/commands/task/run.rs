@@ -40,7 +40,7 @@ pub(crate) struct TaskRunArgs {
     /// Replace a task with the same name even if that task is still running
     #[arg(long)]
     replace: bool,
-    /// The project of the session [default: AGTMUX_PROJECT or the current directory]
+    /// The directory of the project to which the session belongs [default: AGTMUX_PROJECT or the current directory]
     #[arg(long, value_name = "PATH")]
     project: Option<PathBuf>,
     /// Print JSON

@@ -10,11 +10,10 @@ use crate::error::{CliError, CliResult};
 use crate::output;
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "The name has the form pi-PROJECT-ID. Without --session, `agtmux task` uses agtmux-PROJECT instead. Two projects can have the same PROJECT part, so the name \
+#[command(after_help = "The name has the form pi-PROJECT-ID. Pass it with --session, or set \
+    PI_TMUX_SESSION or AGTMUX_SESSION to it. PROJECT is the name of the project's directory. Two projects can have the same PROJECT part, so the name \
     alone does not identify the project; agtmux stores the project with the session.\n\n\
-    Example:\n  agtmux task session-name \"$PWD\" main"
-)]
+    Example:\n  agtmux task session-name \"$PWD\" main")]
 pub(crate) struct TaskSessionNameArgs {
     /// The absolute path of the project [default: the current directory]
     path: Option<PathBuf>,

@@ -12,9 +12,9 @@ use crate::output;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Removes the sessions of the project if agtmux created them and nothing runs in them. Prints the \
-    sessions in which a task still runs. Keeps sessions whose owner is still running, and sessions that agtmux did \
-    not create."
+    after_help = "An agent's host program runs this when the agent starts. --session names the task session of that agent; \
+    agtmux leaves it alone. Of the other sessions of the project, agtmux removes those that it created and in which \
+    nothing runs, and prints those in which a task still runs. It keeps sessions whose owner is still running."
 )]
 pub(crate) struct TaskStartupArgs {
     #[command(flatten)]
