@@ -4,7 +4,7 @@ use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_core::refs::{PaneRef, RefError};
 
 use super::Actions;
-use crate::engine::ref_error;
+use crate::engine::{LocatedPane, ref_error};
 use crate::store::past_runtimes::{self, PastRuntime};
 
 /// The maximum number of ended agents that an error message lists.
@@ -25,10 +25,15 @@ impl Actions {
         if let Some(agent) = &located.agent {
             return Ok(agent.runtime.id.to_string());
         }
-        let (key, generation) = (located.key, located.generation);
-        let last = move |connection: &_| past_runtimes::last_in(connection, &key.server, generation, key.pane);
-        let past = self.0.store.read(last).await?;
+        let past = self.last_runtime_in(&located).await?;
         past.map(|past| past.runtime_id).ok_or_else(|| ref_error(&RefError::NotFound(reference.to_owned())))
+    }
+
+    /// The newest agent in the pane that agtmux has recorded.
+    pub(super) async fn last_runtime_in(&self, located: &LocatedPane) -> ApiResult<Option<PastRuntime>> {
+        let (key, generation) = (located.key.clone(), located.generation);
+        let last = move |connection: &_| past_runtimes::last_in(connection, &key.server, generation, key.pane);
+        Ok(self.0.store.read(last).await?)
     }
 
     /// The ended agent that the reference names. If there is none, the error is `missing`.

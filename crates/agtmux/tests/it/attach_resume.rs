@@ -244,7 +244,9 @@ fn resume_starts_the_agent_in_its_shell_and_directory() {
         fixture.server.run(&["display-message", "-p", "-t", "%1", "#{pane_current_command}"]) == "sh"
     });
     fixture.server.run(&["send-keys", "-t", "%1", "-l", "echo half a line"]);
-    let resumed = fixture.resume(&format!("runtime:{first}"), &["--json"]).json();
+    let other = fixture.resume("%1", &["--if-runtime", "feed"]);
+    assert!(other.code == Some(5) && other.stderr.contains("not runtime:feed"), "{other:?}");
+    let resumed = fixture.resume("%1", &["--if-runtime", &first, "--json"]).json();
     assert_eq!(resumed["session"], "abc-1");
     assert_eq!(resumed["resumed_runtime_id"].as_str(), Some(runtime_in(&fixture.world, "%1").as_str()));
     let project = fixture.project.display();

@@ -32,7 +32,7 @@ impl Actions {
         action: ResumeAction,
         caller: RequestCaller,
     ) -> ApiResult<ActionOutcome<ResumeReport>> {
-        let wanted = match self.named_runtime(&action.guards.r#ref).await {
+        let wanted = match self.wanted_runtime(&action.guards).await {
             Ok(wanted) => wanted,
             Err(error) => {
                 let request = ActionRequest::new(HubRequest::Resume(action.clone()), &action.guards, caller);
@@ -41,8 +41,12 @@ impl Actions {
         };
         // An ended runtime cannot be located, but its pane can.
         let pane_ref = wanted.as_ref().and_then(|past| past.pane_ref.as_ref()).map(PaneRef::to_string);
-        let guards =
-            ActionGuards { r#ref: pane_ref.unwrap_or_else(|| action.guards.r#ref.clone()), ..action.guards.clone() };
+        let guards = ActionGuards {
+            r#ref: pane_ref.unwrap_or_else(|| action.guards.r#ref.clone()),
+            // `wanted_runtime` has checked it. `perform` would compare it with the agent that runs in the pane.
+            if_runtime: None,
+            ..action.guards.clone()
+        };
         let request = ActionRequest {
             summary: wanted.as_ref().map(|past| format!("runtime:{}", past.runtime_id)),
             ..ActionRequest::new(HubRequest::Resume(action), &guards, caller)
@@ -71,6 +75,27 @@ impl Actions {
             return None;
         }
         check_pane_epoch(&located, forced, wanted?).err()
+    }
+
+    /// Finds the ended runtime to resume, and checks the guard `if_runtime`. `None` stands for the last runtime in the
+    /// named pane.
+    async fn wanted_runtime(&self, guards: &ActionGuards) -> ApiResult<Option<PastRuntime>> {
+        let named = self.named_runtime(&guards.r#ref).await?;
+        let Some(expected) = guards.if_runtime.as_deref().map(|id| id.trim_start_matches("runtime:")) else {
+            return Ok(named);
+        };
+        let past = match named {
+            Some(past) => Some(past),
+            None => self.last_runtime_in(&self.locate(&guards.r#ref).await?).await?,
+        };
+        match past {
+            Some(past) if past.runtime_id == expected => Ok(Some(past)),
+            Some(past) => Err(guards::runtime_stale(format!(
+                "the last agent in the pane was runtime:{}, not runtime:{expected}",
+                past.runtime_id
+            ))),
+            None => Err(guards::runtime_stale(format!("runtime:{expected} has not run in the pane"))),
+        }
     }
 
     /// Finds the runtime that the reference names: by `runtime:ID`, or the ended agent with this name, type or session.
@@ -118,13 +143,9 @@ async fn resume(pane: &ActionPane<'_>, wanted: Option<PastRuntime>) -> ApiResult
 }
 
 async fn last_runtime_in_pane(pane: &ActionPane<'_>) -> ApiResult<PastRuntime> {
-    let (key, generation) = (pane.located.key.clone(), pane.located.generation);
-    let id = key.pane;
-    let last = move |connection: &_| past_runtimes::last_in(connection, &key.server, generation, key.pane);
-    let past = pane.actions.0.store.read(last).await?;
-    past.ok_or_else(|| {
+    pane.actions.last_runtime_in(&pane.located).await?.ok_or_else(|| {
         let hint = "agtmux history runtime:ID   (shows an agent that has ended)";
-        precondition(format!("no agent has run in {id} since agtmux first saw the pane"), hint)
+        precondition(format!("no agent has run in {} since agtmux first saw the pane", pane.located.key.pane), hint)
     })
 }
 
