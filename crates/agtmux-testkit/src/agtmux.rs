@@ -53,6 +53,14 @@ pub fn world() -> TestWorld {
     TestWorld::with_agtmux(agtmux_program())
 }
 
+/// The commands that a help text lists, but not `help` itself.
+pub fn listed_commands(help: &str) -> Vec<String> {
+    let after_usage = help.lines().skip_while(|line| !line.starts_with("Usage:")).skip(1);
+    let sections = after_usage.take_while(|line| !matches!(*line, "Options:" | "Arguments:"));
+    let rows = sections.filter_map(|line| line.strip_prefix("  ").filter(|row| !row.starts_with(' ')));
+    rows.filter_map(|row| row.split(' ').next()).filter(|name| *name != "help").map(str::to_owned).collect()
+}
+
 /// Runs a command and returns its output. Panics if the command does not end within `SOON`.
 #[track_caller]
 pub fn run(command: &mut Command) -> CommandResult {

@@ -4,11 +4,15 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::command_groups;
 use crate::commands::{
     adapters, attach, audit, config, daemon, emit, explain, history, hook, inbox, kill, list, mirror, replay, respond,
     resume, run, seen, send, setup, target, task, view_output, wait, watch, web,
 };
 use crate::jq::{self, JqFilter};
+
+const MORE_HELP: &str =
+    "`agtmux COMMAND --help` explains a command. `agtmux --help` adds the exit codes.";
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -35,7 +39,7 @@ Environment:
 ///
 /// Without a command, opens the interface on a terminal. In a pipe or a script, lists the panes in which an agent runs.
 #[derive(Debug, Parser)]
-#[command(name = "agtmux", version, after_help = EXIT_CODES)]
+#[command(name = "agtmux", version, after_help = MORE_HELP, after_long_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<CliCommand>,
@@ -60,7 +64,7 @@ pub(crate) enum CliCommand {
     /// daemon restarts, watch reconnects and continues after the last printed event. If the daemon crashed, watch
     /// starts a new daemon. Exits with 130 on Ctrl-C, and with 0 when the reader closes the pipe.
     Watch(watch::WatchArgs),
-    /// Print one line for a status bar: how many agents are waiting, running or idle
+    /// Print how many agents wait, run or are idle, for a status bar
     ///
     /// Never starts the daemon. Prints "off" and exits with 3 if the daemon is not running.
     Status {
@@ -68,7 +72,7 @@ pub(crate) enum CliCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Send text or keys to an agent and verify that the text was submitted
+    /// Send text or keys to an agent, and verify that it took the text
     ///
     /// Types the text into the agent's input box, presses Enter and checks that the agent accepted the text. The text
     /// goes only to the agent you name. Fails if the agent has an open dialog; use `agtmux respond` to answer it.
@@ -104,7 +108,7 @@ pub(crate) enum CliCommand {
     /// input or disappears.
     #[command(subcommand)]
     Task(task::TaskCommand),
-    /// Share a terminal with an agent and see the commands that the agent runs
+    /// Share a terminal with an agent and see what it runs there
     ///
     /// The agent runs commands with `agtmux mirror exec` and gets their output and exit code. You see them in a pane, and
     /// can type your own commands there. `agtmux mirror activity` lists your commands.
@@ -114,7 +118,7 @@ pub(crate) enum CliCommand {
     ///
     /// Includes rejected actions, and changes to tasks, hosts, adapters and web links.
     Audit(audit::AuditArgs),
-    /// Explain the state of an agent, or the state that a saved screen capture shows
+    /// Explain the state of an agent, or of a saved screen
     Explain(explain::ExplainArgs),
     /// Show the past states of an agent and how long each lasted
     History(history::HistoryArgs),
@@ -127,7 +131,7 @@ pub(crate) enum CliCommand {
     ///
     /// Use this command in your own scripts and wrappers.
     Emit(Box<emit::EmitArgs>),
-    /// Install agtmux's hooks in the settings of your agents, or remove them
+    /// Add hooks to the settings of your agents, or remove them
     ///
     /// Shows the changes and asks before it writes. Your own hooks and settings are kept.
     Setup(setup::SetupArgs),
@@ -145,7 +149,7 @@ pub(crate) enum CliCommand {
     /// Manage the hosts that agtmux watches over ssh
     #[command(subcommand)]
     Target(target::TargetCommand),
-    /// Internal: stream this host's state to the daemon that watches it over ssh
+    /// Internal: stream the state of this host to a hub over ssh
     Collect {
         /// Use stdin and stdout; this is the only transport
         #[arg(long, required = true)]
@@ -167,7 +171,7 @@ pub(crate) enum CliCommand {
 
 /// All commands, as clap needs them, with `--jq` added.
 fn definition() -> clap::Command {
-    jq::add_option(Cli::command())
+    command_groups::group_commands(jq::add_option(Cli::command()))
 }
 
 /// A parsed command line, and the filter given with `--jq`.

@@ -5,6 +5,7 @@
 mod agent_registry;
 mod choices;
 mod cli;
+mod command_groups;
 mod commands;
 mod error;
 mod input;

@@ -159,12 +159,13 @@ impl AgentSandbox {
         (output.status.success(), text(&output.stdout), text(&output.stderr))
     }
 
-    /// The output of `agtmux explain` for the pane of the agent.
+    /// The output of `agtmux explain` and `agtmux history` for the pane of the agent.
     pub fn explain_output(&self) -> String {
-        let mut explain = self.world.agtmux();
-        explain.args(["explain", &self.pane]);
-        let output = explain.output().map(|output| output.stdout).unwrap_or_default();
-        String::from_utf8_lossy(&output).into_owned()
+        let print = |options: &[&str]| {
+            let output = self.world.agtmux().args(options).arg(&self.pane).output();
+            String::from_utf8_lossy(&output.map(|output| output.stdout).unwrap_or_default()).into_owned()
+        };
+        print(&["explain"]) + &print(&["history", "--json"])
     }
 }
 

@@ -4,7 +4,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use agtmux_testkit::agtmux::{SOON, items, run, world};
+use agtmux_testkit::agtmux::{SOON, items, listed_commands, run, world};
 use agtmux_testkit::fake_agent::FakeAgent;
 use agtmux_testkit::hostile_texts::assert_terminal_safe;
 use agtmux_testkit::terminal::{printed_on_terminal, run_on_terminal};
@@ -147,11 +147,9 @@ fn every_command_prints_only_our_own_colours_on_a_terminal() {
         }
     }
     let help = run(&mut hostile.agtmux(&["--help"])).text();
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let names: Vec<&str> =
-        listed.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next()).collect();
+    let names = listed_commands(&help);
     let is_covered = |name: &str| SILENT.contains(&name) || commands.iter().any(|args| args[0] == name);
-    let missing: Vec<&&str> = names.iter().filter(|name| !is_covered(name)).collect();
+    let missing: Vec<&String> = names.iter().filter(|name| !is_covered(name)).collect();
     assert!(names.len() > 15 && missing.is_empty(), "of {names:?} this test lacks {missing:?}");
 }
 

@@ -1,7 +1,7 @@
 //! Snapshots of the help of every command. `INSTA_UPDATE=always cargo test --test it help::` accepts a change.
 
 use agtmux_testkit::TestWorld;
-use agtmux_testkit::agtmux::{agtmux, world};
+use agtmux_testkit::agtmux::{agtmux, listed_commands, world};
 
 #[track_caller]
 fn help(world: &TestWorld, command: &[String]) -> String {
@@ -13,18 +13,11 @@ fn help(world: &TestWorld, command: &[String]) -> String {
     result.text()
 }
 
-/// The subcommands that a help text lists, but not `help` itself.
-fn subcommands(help: &str) -> Vec<String> {
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").map(str::to_owned).collect()
-}
-
 /// The help of a command and of all its subcommands.
 fn all_help(world: &TestWorld, command: &[String]) -> String {
     let text = help(world, command);
     let mut all = format!("$ agtmux {}\n{text}", [command, &["--help".to_owned()]].concat().join(" "));
-    for name in subcommands(&text) {
+    for name in listed_commands(&text) {
         all.push('\n');
         all.push_str(&all_help(world, &[command, &[name]].concat()));
     }
@@ -36,7 +29,7 @@ fn the_help_of_every_command_is_as_recorded() {
     let world = world();
     let overview = help(&world, &[]);
     insta::assert_snapshot!("agtmux", overview);
-    let commands = subcommands(&overview);
+    let commands = listed_commands(&overview);
     assert!(commands.len() >= 20, "{commands:?}");
     for command in commands {
         let text = all_help(&world, std::slice::from_ref(&command));

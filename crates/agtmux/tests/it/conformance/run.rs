@@ -242,11 +242,11 @@ fn run_scenarios_in(driver: &ScenarioDriver<'_>, scenarios: &[&Scenario], finish
     }
 }
 
-/// Prints the output of `agtmux explain` when agtmux reported a wrong state.
+/// Prints the output of `agtmux explain` and `agtmux history` when agtmux reported a wrong state.
 fn print_explanation(driver: &ScenarioDriver<'_>, outcome: &ScenarioOutcome) {
     if outcome.verdict() == ConformanceVerdict::Wrong {
         let name = format!("{} {} {}", outcome.agent, outcome.scenario, outcome.mode.as_str());
-        print_line(&format!("{name}, output of agtmux explain:\n{}", driver.sandbox.explain_output()));
+        print_line(&format!("{name}, output of agtmux explain and history:\n{}", driver.sandbox.explain_output()));
     }
 }
 
