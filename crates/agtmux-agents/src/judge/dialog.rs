@@ -124,10 +124,12 @@ fn match_rule(
     let is_top_visible = match top {
         Some(top) => top >= first,
         // No visible row matches the layout's pattern for the row above a dialog. The top of the dialog then counts as
-        // visible in two cases: the dialog begins with its question and the subject follows, or the layout has no such
-        // pattern and a blank row separates the dialog from the rows above it.
+        // visible in three cases: the screen begins with the rule's first paragraph; the dialog begins with its question
+        // and the subject follows; the layout has no such pattern, and a blank row separates the dialog from the rows
+        // above it.
         None => {
-            (asks == 0 && rule.question.is_some() && subject.is_some())
+            rule.first.as_ref().is_some_and(|first| texts.first().is_some_and(|text| first.is_match(text)))
+                || (asks == 0 && rule.question.is_some() && subject.is_some())
                 || (!regions.knows_dialog_top() && paragraphs.len() > 2)
         }
     };

@@ -45,6 +45,9 @@ pub(crate) struct DialogRule {
     pub(crate) ticks: bool,
     /// A pattern that a paragraph above the options must match.
     pub(crate) head: Option<Pattern>,
+    /// A pattern for the first paragraph of a dialog that fills the screen. If that paragraph is the first one on the
+    /// screen, the whole dialog is visible.
+    pub(crate) first: Option<Pattern>,
     /// A pattern that must match in a paragraph above the options. That paragraph is the question. If the pattern has a
     /// group named `asks`, only the text of that group is the question. If the rule has no such pattern, the question
     /// is the last paragraph with a question mark, or the last paragraph if no paragraph has a question mark.
@@ -76,6 +79,7 @@ impl DialogRule {
             OptionFormat::None => {}
         }
         check_all(&what("head"), &self.head)?;
+        check_all(&what("first"), &self.first)?;
         check_all(&what("question"), &self.question)?;
         check_all(&what("offers"), &self.offers)?;
         check_all(&what("hint"), &self.hint)?;

@@ -72,6 +72,8 @@ fn recorded_approvals_that_are_visible_in_full_are_not_truncated() {
         ("claude", include_str!("../../evidence/screens/claude/claude-2110-approval.txt")),
         ("claude", include_str!("../../evidence/screens/claude/claude-60-trust.txt")),
         ("codex", include_str!("../../evidence/screens/codex/codex-80-approval.txt")),
+        ("codex", include_str!("../../evidence/screens/codex/codex-trust-dialog.txt")),
+        ("codex", include_str!("../../evidence/screens/codex/codex-hooktrust-startup.txt")),
         ("gemini", include_str!("../../evidence/screens/gemini/gemini-80-approval.txt")),
         ("copilot", include_str!("../../evidence/screens/copilot/copilot-approval2.txt")),
         ("opencode", include_str!("../../evidence/screens/opencode/opencode-approval.txt")),
