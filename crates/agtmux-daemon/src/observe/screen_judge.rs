@@ -91,7 +91,7 @@ impl ScreenJudge {
     }
 
     /// Judges a capture. `began` is when the capture began. Returns `None` if the capture does not count. This is so
-    /// for an early capture that is not conclusive, and for a capture right after a wake-up that a later capture must
+    /// for an early capture that shows no turn or dialog, and for a capture right after a wake-up that a later capture must
     /// confirm.
     pub(super) fn judge(
         &mut self,
@@ -111,7 +111,7 @@ impl ScreenJudge {
         in_title.retain(|observation| observation.conclusive);
         let assertions = on_screen.iter().chain(&in_title).map(|observation| observation.assertion).collect();
         let capture = PreviousCapture { process: due.process, captured_at: began, assertions };
-        if due.early && !(is_conclusive(&on_screen) && self.is_awake(began)) {
+        if due.early && !(shows_beginning(&on_screen) && self.is_awake(began)) {
             return None;
         }
         if self.must_be_confirmed(due.pane, &capture) {
@@ -170,10 +170,13 @@ impl ScreenJudge {
     }
 }
 
-/// Whether an early capture counts. A state that is inferred from missing text does not count, because the screen may
-/// be half drawn.
-fn is_conclusive(on_screen: &[Observation]) -> bool {
-    on_screen.first().is_some_and(|seen| seen.conclusive && !seen.inferred_from_absence)
+/// Whether an early capture counts: only if the screen shows that something has begun, a turn or a dialog. A screen at
+/// rest may be the one from before the turn. A state that is inferred from missing text does not count, because the
+/// screen may be half drawn.
+fn shows_beginning(on_screen: &[Observation]) -> bool {
+    let begins = |seen: &Observation| matches!(seen.assertion, Assertion::Running | Assertion::DialogOpen(_));
+    let is_conclusive = |seen: &Observation| seen.conclusive && !seen.inferred_from_absence;
+    on_screen.first().is_some_and(is_conclusive) && on_screen.iter().any(begins)
 }
 
 /// Redacts an observation: its excerpt and its dialog may contain a secret, such as a key in a command.
@@ -266,13 +269,13 @@ mod tests {
  Esc to cancel · Tab to amend";
 
     #[test]
-    fn an_early_capture_counts_only_if_its_screen_is_conclusive() {
+    fn an_early_capture_counts_only_if_it_shows_a_turn_or_a_dialog() {
         let mut judge = ScreenJudge::default();
         assert_eq!(judge_early(&mut judge, "half a scr"), None);
         let prompt = "────────────────────\n❯ \n────────────────────";
         assert_eq!(judge_early(&mut judge, prompt), None, "idle is inferred from the absence of a turn");
         let hint = judge_early(&mut judge, &format!("{prompt}\n  ? for shortcuts"));
-        assert_eq!(hint.and_then(|shown| shown.first().copied()), Some(Assertion::Idle), "only an idle agent shows it");
+        assert_eq!(hint, None, "the screen may be the one from before the turn");
         let shown = judge_early(&mut judge, DIALOG).expect("a dialog is conclusive");
         assert!(shown.iter().any(|assertion| matches!(assertion, Assertion::DialogOpen(_))), "{shown:?}");
         assert!(judge.previous.is_empty(), "an early capture is not remembered");

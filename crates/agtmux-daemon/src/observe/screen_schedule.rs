@@ -8,7 +8,7 @@ use agtmux_core::ids::{AgentType, ProcessRef};
 use super::agent_map::{AgentMap, FoundAgent};
 
 /// A pane that was quiet for `QUIET_TIME` is captured this long after its first new output. Most redraws are complete
-/// by then. If the captured screen is conclusive, agtmux does not wait until the output settles.
+/// by then. If the captured screen shows a turn or a dialog, agtmux does not wait until the output settles.
 const EARLY_CAPTURE_DELAY: Duration = Duration::from_millis(30);
 const QUIET_TIME: Duration = Duration::from_secs(1);
 /// Output has settled after this much silence.
