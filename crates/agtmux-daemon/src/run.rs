@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, watch};
 
-use crate::actions::Actions;
+use crate::actions::{Actions, KeptPrompts};
 use crate::background::BackgroundTasks;
 use crate::bridge::Bridge;
 use crate::clock::Clock;
@@ -183,7 +183,9 @@ async fn run_until_stopped(
         store.clone(),
         clock.clone(),
         paths.tasks_dir(),
+        KeptPrompts::in_dir(paths.prompts_dir()),
     );
+    actions.follow_kept_prompts();
     let tasks = Tasks::start(handle.clone(), discovery.clone(), actions.clone(), &store, clock.clone(), &paths);
     let mirrors = Mirrors::start(handle.clone(), discovery.clone(), actions.clone(), &paths);
     let port = match web_config.listen.0 {

@@ -6,8 +6,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command_groups;
 use crate::commands::{
-    adapters, attach, audit, config, daemon, emit, explain, history, hook, inbox, kill, list, mirror, replay, respond,
-    resume, run, seen, send, setup, target, task, view_output, wait, watch, web,
+    adapters, ask, attach, audit, config, daemon, emit, explain, history, hook, inbox, kill, last, list, mirror, new,
+    rename, replay, respond, resume, run, seen, send, setup, target, task, view_output, wait, watch, web,
 };
 use crate::jq::{self, JqFilter};
 
@@ -24,6 +24,9 @@ Exit codes:
   5    the daemon rejected the request or did not answer
   6    with `wait` and `send --wait`: an agent asks something, and its state (waiting_approval or
        waiting_input) is not one of the states in --for
+  7    with `ask`: the turn ended with an error
+  8    with `ask`: the turn was interrupted
+  124  with `ask`: the time given with --timeout is up
   126  with `agtmux run`: the program cannot be executed
   127  with `agtmux run`: the program was not found
   130  interrupted with Ctrl-C
@@ -77,6 +80,12 @@ pub(crate) enum CliCommand {
     /// Types the text into the agent's input box, presses Enter and checks that the agent accepted the text. The text
     /// goes only to the agent you name. Fails if the agent has an open dialog; use `agtmux respond` to answer it.
     Send(Box<send::SendArgs>),
+    /// Send a prompt, wait for the end of its turn, and print the answer
+    ///
+    /// Sends like `agtmux send`, waits like `agtmux wait --for finished`, and prints like `agtmux last`.
+    Ask(Box<ask::AskArgs>),
+    /// Print the last answer of an agent, exactly as the agent wrote it
+    Last(last::LastArgs),
     /// Answer an agent's open dialog
     ///
     /// Without ANSWER, shows the dialog and asks for the answer. Fails if no dialog is open, or if the dialog changes
@@ -102,6 +111,10 @@ pub(crate) enum CliCommand {
     Seen(seen::SeenArgs),
     /// Restart an agent that has ended and continue its conversation
     Resume(Box<resume::ResumeArgs>),
+    /// Start an agent in a new window, and send its first prompt when the agent is ready
+    New(Box<new::NewArgs>),
+    /// Give an agent a name
+    Rename(Box<rename::RenameArgs>),
     /// Run and manage background tasks in a tmux session
     ///
     /// Each task runs in its own window. `agtmux task events` prints when a task starts, ends, rings the bell, asks for
@@ -283,6 +296,12 @@ mod tests {
             "agtmux watch --sort place",
             "agtmux kill --signal TERM --yes",
             "agtmux seen %3 --json",
+            "agtmux last claude --turns 3 --json",
+            "agtmux new",
+            "agtmux new claude --name x --in /tmp --prompt -x --session s --json -- --model opus",
+            "agtmux new codex --split --target vm1 --request-ref r",
+            "agtmux rename %1 reviewer --json",
+            "agtmux ask %1 --text -x --timeout 5m --jq .outcome",
             "agtmux explain",
             "agtmux history --since 1h",
             "agtmux task run --session s --wait 30s --json build -- make all",
@@ -339,6 +358,9 @@ mod tests {
             "agtmux wait %1 --for idle --timeout soon",
             "agtmux attach %1 --print --json",
             "agtmux view-output %1 --lines many",
+            "agtmux ask %1",
+            "agtmux new claude --split --window",
+            "agtmux rename %1",
             "agtmux target",
             "agtmux target add vm1 --kind cloud",
             "agtmux collect",

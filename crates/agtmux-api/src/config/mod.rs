@@ -104,6 +104,7 @@ pub struct TmuxBridgeConfig {
 pub struct ActionsConfig {
     pub allow_from_agents: bool,
     pub allow_from_unknown: bool,
+    pub allow_new_from_agents: bool,
     pub snapshot_lifetime: ConfigDuration,
 }
 

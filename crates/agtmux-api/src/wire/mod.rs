@@ -16,11 +16,12 @@ mod task;
 mod web;
 
 pub use action::{
-    ActionGuards, ActionKind, ActionOutcome, ActionRecord, ActionSnapshot, ActionStatus, AttachAction, AttachPlan,
-    AttachSession, AuditCaller, AuditLog, AuditQuery, DialogAnswer, InputProfile, KillAction, KillReport, KillSignal,
-    OutputAction, OutputReport, PaneHealth, PaneIdentityGuard, RespondAction, RespondReport, ResumeAction,
-    ResumeReport, SeenAction, SeenReport, SendAction, SendReport, SnapshotAction, SshDestination, Verification,
-    VerifiedBy,
+    ActionGuards, ActionKind, ActionOutcome, ActionRecord, ActionSnapshot, ActionStatus, AnswerEnding, AnswerSource,
+    AnsweredTurn, AttachAction, AttachPlan, AttachSession, AuditCaller, AuditLog, AuditQuery, DialogAnswer,
+    InputProfile, KillAction, KillReport, KillSignal, LastAction, LastReport, NewAction, NewPlace, NewReport,
+    OutputAction, OutputReport, PaneHealth, PaneIdentityGuard, PromptDelivery, PromptStatus, RenameAction,
+    RenameReport, RespondAction, RespondReport, ResumeAction, ResumeReport, SeenAction, SeenReport, SendAction,
+    SendReport, SnapshotAction, SshDestination, Verification, VerifiedBy,
 };
 pub use adapters::{
     AdapterCapabilities, AdapterHealth, AdapterItem, AdapterList, AdapterOrigin, AdapterSwitch, BrokenManifest,

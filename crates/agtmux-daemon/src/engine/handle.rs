@@ -79,6 +79,11 @@ impl EngineHandle {
         self.query(move |engine, _| engine.locate(&reference)).await.unwrap_or_else(|| Err(stopping_error()))
     }
 
+    /// The pane with this key, if it exists.
+    pub(crate) async fn locate_key(&self, key: PaneKey) -> Option<LocatedPane> {
+        self.query(move |engine, _| engine.locate_key(key)).await.flatten()
+    }
+
     /// The runtime in a local pane.
     pub(crate) async fn runtime_in_pane(&self, server: ServerName, pane: PaneId) -> Option<Runtime> {
         let key = PaneKey { server: ServerKey { target: TargetName::local(), server }, pane };

@@ -43,6 +43,7 @@ mod jq;
 mod metrics;
 mod mirror;
 mod mistakes;
+mod new_agent;
 mod osc_tap;
 mod outages;
 mod pi_package;

@@ -8,7 +8,7 @@ mod list;
 mod log_writer;
 mod logs;
 mod run;
-mod session_args;
+pub(crate) mod session_args;
 mod session_name;
 mod startup;
 mod wait;
