@@ -28,6 +28,7 @@ use crate::spool::Spool;
 use crate::store::{Store, StoreError, targets as stored_targets};
 use crate::tasks::Tasks;
 use crate::view::FleetView;
+use crate::worktrees::Worktrees;
 use crate::{lock, logging};
 
 /// How long the shutdown waits in total for two things: clients disconnect, and the daemon's hooks are removed from the
@@ -222,6 +223,7 @@ async fn run_until_stopped(
         store_error,
         discovery: discovery.clone(),
         targets: targets.clone(),
+        worktrees: Worktrees::new(actions.clone(), handle.clone(), discovery.clone()),
         actions,
         tasks,
         mirrors,

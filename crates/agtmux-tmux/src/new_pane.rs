@@ -46,7 +46,12 @@ impl TmuxServer {
         let open = open_command(&framing, place, cwd, window_name);
         let answer = match (place, self.run_with_session_path(&[open]).await) {
             (PanePlace::Session(name), Err(error)) if is_missing(&error) => {
-                self.run_or_start_server(&[session_command(&framing, name, cwd, window_name)]).await?
+                let new = [session_command(&framing, name, cwd, window_name)];
+                match self.run_with_session_path(&new).await {
+                    // The new server gets its environment, and so its PATH, from this call.
+                    Err(TmuxError::NoServer) => self.run_or_start_server(&new).await?,
+                    answer => answer?,
+                }
             }
             (_, answer) => answer?,
         };

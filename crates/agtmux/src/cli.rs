@@ -6,8 +6,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command_groups;
 use crate::commands::{
-    adapters, ask, attach, audit, config, daemon, emit, explain, history, hook, inbox, kill, last, list, mirror, new,
-    rename, replay, respond, resume, run, seen, send, setup, target, task, view_output, wait, watch, web,
+    adapters, ask, attach, audit, broadcast, config, daemon, emit, explain, handoff, history, hook, inbox, kill, last,
+    list, mirror, new, rename, replay, respond, resume, run, seen, send, setup, target, task, view_output, wait, watch,
+    web, worktree,
 };
 use crate::jq::{self, JqFilter};
 
@@ -113,6 +114,13 @@ pub(crate) enum CliCommand {
     Resume(Box<resume::ResumeArgs>),
     /// Start an agent in a new window, and send its first prompt when the agent is ready
     New(Box<new::NewArgs>),
+    /// Give the last answer of one agent to another one, as its next prompt
+    Handoff(handoff::HandoffArgs),
+    /// Send a text to several agents, one after the other
+    Broadcast(broadcast::BroadcastArgs),
+    /// Manage the git worktrees in which agents work
+    #[command(subcommand)]
+    Worktree(worktree::WorktreeCommand),
     /// Give an agent a name
     Rename(Box<rename::RenameArgs>),
     /// Run and manage background tasks in a tmux session
@@ -301,6 +309,15 @@ mod tests {
             "agtmux new claude --name x --in /tmp --prompt -x --session s --json -- --model opus",
             "agtmux new codex --split --target vm1 --request-ref r",
             "agtmux rename %1 reviewer --json",
+            "agtmux list --ended --json",
+            "agtmux resume --all-from reboot --yes --json",
+            "agtmux resume --all-from 2h",
+            "agtmux new claude --worktree fix-login --base main",
+            "agtmux worktree list --in /tmp --json",
+            "agtmux worktree remove fix-login --force --yes",
+            "agtmux handoff claude codex --note -x",
+            "agtmux handoff claude --new codex --json",
+            "agtmux broadcast --state idle --agent claude --text x --yes --json",
             "agtmux ask %1 --text -x --timeout 5m --jq .outcome",
             "agtmux explain",
             "agtmux history --since 1h",
@@ -361,6 +378,14 @@ mod tests {
             "agtmux ask %1",
             "agtmux new claude --split --window",
             "agtmux rename %1",
+            "agtmux resume %1 --all-from reboot",
+            "agtmux resume --all-from soonish",
+            "agtmux list --ended --state idle",
+            "agtmux new claude --base main",
+            "agtmux handoff claude",
+            "agtmux handoff claude codex --new codex",
+            "agtmux broadcast --state idle",
+            "agtmux worktree remove x --yes",
             "agtmux target",
             "agtmux target add vm1 --kind cloud",
             "agtmux collect",

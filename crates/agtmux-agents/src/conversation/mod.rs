@@ -62,10 +62,25 @@ impl<'m> ConversationReader<'m> {
         let Ok(record) = serde_json::from_slice::<Value>(record) else { return };
         let all = self.store.reset.as_ref().and_then(|path| value_at(&record, path)?.as_array());
         let Some(all) = all else { return self.push_record(&record) };
+        let interrupted = self.interrupted_turn();
         self.messages.clear();
         for record in all {
             self.push_record(record);
         }
+        // Some agents leave out a turn that the user interrupted.
+        let newest = self.messages.iter().rev().find(|message| message.role == RecordRole::User);
+        let prompt = |message: Option<&RecordedMessage>| message.and_then(|message| message.text.clone());
+        if !interrupted.is_empty() && prompt(newest) != prompt(interrupted.first()) {
+            self.messages.extend(interrupted);
+        }
+    }
+
+    /// Takes the messages of the last turn that the user interrupted.
+    fn interrupted_turn(&mut self) -> Vec<RecordedMessage> {
+        let is_end = |message: &RecordedMessage| message.role == RecordRole::Interrupted;
+        let Some(end) = self.messages.iter().rposition(is_end) else { return Vec::new() };
+        let begin = self.messages[..end].iter().rposition(|message| message.role == RecordRole::User);
+        begin.map(|begin| self.messages.drain(begin..=end).collect()).unwrap_or_default()
     }
 
     fn push_record(&mut self, record: &Value) {

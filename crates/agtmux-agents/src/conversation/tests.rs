@@ -99,8 +99,10 @@ fn a_codex_turn_ends_with_its_answer_or_an_interruption() {
 fn gemini_replaces_messages_and_whole_conversations() {
     let user = |text: &str| json!({"id": text, "type": "user", "content": [{"text": text}]});
     let calls = json!({"id": "a", "type": "gemini", "content": "I will use a tool.", "toolCalls": [{"id": "c"}]});
-    let set = json!({"$set": {"messages": [user("<session_context>\nx"), user("RUN x"), {"id": "n", "type": "gemini",
-        "content": [{"text": "half "}, {"text": "answer"}]}]}});
+    let set = |prompt: &str| {
+        json!({"$set": {"messages": [user("<session_context>\nx"), user(prompt), {"id": "n", "type": "gemini",
+            "content": [{"text": "half "}, {"text": "answer"}]}]}})
+    };
     let records = [
         user("<session_context>\nThis is the Gemini CLI."),
         user("RUN x"),
@@ -113,8 +115,11 @@ fn gemini_replaces_messages_and_whole_conversations() {
     let cancelled = json!({"type": "info", "content": "Request cancelled."});
     let records = [&records[..], &[cancelled]].concat();
     assert_eq!(turns("gemini", &records), [turn("RUN x", "I will use a tool.", TurnEnding::Interrupted)]);
-    let records = [&records[..], &[set]].concat();
-    assert_eq!(turns("gemini", &records), [turn("RUN x", "half answer", TurnEnding::Answered)]);
+    let with = |more: Value| turns("gemini", &[&records[..], &[more]].concat());
+    assert_eq!(with(set("RUN x")), [turn("RUN x", "half answer", TurnEnding::Answered)]);
+    let without_it = with(set("before"));
+    assert_eq!(without_it[0], turn("before", "half answer", TurnEnding::Answered));
+    assert_eq!(without_it[1..], [turn("RUN x", "I will use a tool.", TurnEnding::Interrupted)], "the turn stays");
 }
 
 #[test]

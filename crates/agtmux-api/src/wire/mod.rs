@@ -3,6 +3,7 @@
 mod action;
 mod adapters;
 mod bridge;
+mod ended;
 mod event;
 mod explain;
 mod health;
@@ -14,6 +15,7 @@ mod state_set;
 mod targets;
 mod task;
 mod web;
+mod worktree;
 
 pub use action::{
     ActionGuards, ActionKind, ActionOutcome, ActionRecord, ActionSnapshot, ActionStatus, AnswerEnding, AnswerSource,
@@ -31,6 +33,7 @@ pub use bridge::{
     BridgeAnswers, BridgeAvailability, BridgeChoice, BridgeError, BridgeHookEvent, BridgeHookReply, BridgeMode,
     BridgeRespondReply, BridgeRespondRequest,
 };
+pub use ended::{EndedAgentItem, EndedAgentList, EndedAgentQuery};
 pub use event::{EventSubject, ItemIdentity, TaskWatchEvent, WatchEvent, WatchEventKind, WatchItem};
 pub use explain::{
     ExplainCandidate, ExplainEvent, Explanation, RuntimeEvent, RuntimeEvents, StateHistory, StateHistoryItem,
@@ -55,3 +58,7 @@ pub use task::{
     TaskStartupReport, TaskStartupRequest, TaskStopRequest, TaskStreamItem,
 };
 pub use web::{WebLink, WebLinkRequest, WebLogin, WebSession};
+pub use worktree::{
+    WorktreeAddRequest, WorktreeAdded, WorktreeAgent, WorktreeItem, WorktreeList, WorktreeQuery, WorktreeRemoveRequest,
+    WorktreeRemoved,
+};

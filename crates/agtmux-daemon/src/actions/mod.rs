@@ -34,6 +34,7 @@ mod sender;
 mod snapshots;
 mod task_audit;
 mod task_origin;
+mod worktree_panes;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Runs git. All knowledge about repositories comes from git itself; agtmux reads no file of git.
 
-mod repository;
 mod removal;
 #[cfg(test)]
 mod removal_tests;
+mod repository;
 #[cfg(test)]
 mod test_repository;
 
@@ -15,8 +15,8 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-pub(crate) use removal::{RemovalRefusal, RemovedWorktree, Unsaved, check_removal, remove_worktree};
-pub(crate) use repository::{NewBranch, Repository, Worktree, WorktreeFacts, branch_name};
+pub(crate) use removal::{RemovalRefusal, check_removal, remove_worktree};
+pub(crate) use repository::{NewBranch, Repository, Worktree, branch_name};
 
 /// How long one call of git may take. A status of a very large worktree on a cold disk takes tens of seconds.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -79,14 +79,18 @@ impl Git {
         command.args(["-c", "core.fsmonitor=false", "-c", "core.quotePath=false"]).args(args);
         command.current_dir(&self.dir).stdin(Stdio::null()).kill_on_drop(true);
         // The daemon may have been started by a hook of git.
-        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"] {
+        for name in
+            ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"]
+        {
             command.env_remove(name);
         }
         // Reading must not lock the index against the agent, and must not wait for a password.
         command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
         match timeout(TIMEOUT, command.output()).await {
             Ok(Ok(output)) => Ok(output),
-            Ok(Err(error)) if error.kind() == io::ErrorKind::NotFound && self.dir.is_dir() => Err(GitError::NotInstalled),
+            Ok(Err(error)) if error.kind() == io::ErrorKind::NotFound && self.dir.is_dir() => {
+                Err(GitError::NotInstalled)
+            }
             Ok(Err(error)) => Err(GitError::Spawn(error)),
             Err(_) => Err(GitError::Timeout),
         }

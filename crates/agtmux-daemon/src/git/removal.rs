@@ -128,7 +128,7 @@ async fn unsaved_work(worktree: &Worktree) -> Result<Vec<Unsaved>, GitError> {
     }
     let own = git.text(&["rev-parse", "--absolute-git-dir"]).await?;
     let unfinished = UNFINISHED.iter().find(|(file, _)| Path::new(&own).join(file).exists());
-    unsaved.extend(unfinished.map(|(_, what)| Unsaved::Unfinished(what)));
+    unsaved.extend(unfinished.map(|(_, what)| Unsaved::Unfinished(*what)));
     if has_submodules(&git).await? && has_unpushed_submodule(&git).await? {
         unsaved.push(Unsaved::Submodule);
     }
@@ -182,7 +182,17 @@ async fn keep_detached_commits(git: &Git, worktree: &Worktree) -> Result<(), Git
 async fn delete_merged_branch(git: &Git, branch: &str) -> Result<bool, GitError> {
     let name = format!("refs/heads/{branch}");
     let Ok(commit) = git.text(&["rev-parse", "--verify", "--quiet", &name]).await else { return Ok(false) };
-    let others = git.text(&["for-each-ref", "--format=%(refname)", "--contains", &commit, "refs/heads", "refs/remotes", "refs/tags"]).await?;
+    let others = git
+        .text(&[
+            "for-each-ref",
+            "--format=%(refname)",
+            "--contains",
+            &commit,
+            "refs/heads",
+            "refs/remotes",
+            "refs/tags",
+        ])
+        .await?;
     if !others.lines().any(|other| other != name) {
         return Ok(false);
     }

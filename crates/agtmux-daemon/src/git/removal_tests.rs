@@ -5,10 +5,11 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
+use super::removal::Unsaved;
 use super::test_repository::TestRepository;
-use super::{RemovalRefusal, Unsaved, remove_worktree};
+use super::{RemovalRefusal, remove_worktree};
 
-const BRANCH: &str = "topic/ü [1]";
+const BRANCH: &str = "topic/ü--x";
 
 /// Something that a person or an agent does in a worktree.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +58,6 @@ const STEPS: [Step; 18] = [
 fn take(step: Step, n: usize, test: &TestRepository, tree: &Path) {
     let main = test.main();
     let text = format!("text {n}\n");
-    let branch = BRANCH.replace(' ', "-");
     // Some steps fail in some states, for example a commit without changes; then they change nothing.
     let git = |dir: &Path, args: &[&str]| test.try_git(dir, args);
     match step {
@@ -74,11 +74,11 @@ fn take(step: Step, n: usize, test: &TestRepository, tree: &Path) {
             git(tree, &["commit", "--quiet", "-m", &text]);
         }
         Step::MergeIntoMain => {
-            git(&main, &["merge", "--quiet", "--no-edit", &branch]);
+            git(&main, &["merge", "--quiet", "--no-edit", BRANCH]);
             git(&main, &["merge", "--abort"]);
         }
         Step::SquashIntoMain => {
-            git(&main, &["merge", "--quiet", "--squash", &branch]);
+            git(&main, &["merge", "--quiet", "--squash", BRANCH]);
             git(&main, &["commit", "--quiet", "-m", "squashed"]);
             git(&main, &["reset", "--quiet", "--hard"]);
         }
@@ -86,7 +86,7 @@ fn take(step: Step, n: usize, test: &TestRepository, tree: &Path) {
         Step::Tag => drop(git(tree, &["tag", &format!("tag-{n}")])),
         Step::OtherBranch => drop(git(tree, &["branch", &format!("other-{n}")])),
         Step::Detach => drop(git(tree, &["checkout", "--quiet", "--detach"])),
-        Step::BackToBranch => drop(git(tree, &["checkout", "--quiet", &branch])),
+        Step::BackToBranch => drop(git(tree, &["checkout", "--quiet", BRANCH])),
         Step::Conflict => {
             test.write(&main, "tracked", &format!("other {n}\n"));
             test.commit(&main, "other");
@@ -129,9 +129,7 @@ fn lines(text: &str) -> BTreeSet<String> {
 
 async fn check(steps: &[Step]) {
     let test = TestRepository::new();
-    let branch = super::branch_name(BRANCH);
-    let (repository, tree) = test.add(&branch.replace("[1]", "1")).await;
-    test.git(&tree.path, &["branch", "--quiet", "-m", &branch.replace("[1]", "-x")]);
+    let (repository, tree) = test.add(BRANCH).await;
     for (n, step) in steps.iter().enumerate() {
         take(*step, n, &test, &tree.path);
     }
@@ -154,7 +152,12 @@ async fn check(steps: &[Step]) {
             assert_eq!(files(&tree.path), before, "{steps:?}: a refusal changes nothing");
             let unmerged = unsaved.iter().any(|what| matches!(what, Unsaved::Commits(_)));
             let clean = before == at_head;
-            assert!(!clean || unmerged || unsaved.iter().any(|what| matches!(what, Unsaved::Unfinished(_) | Unsaved::Files(_))), "{steps:?}: {unsaved:?}");
+            assert!(
+                !clean
+                    || unmerged
+                    || unsaved.iter().any(|what| matches!(what, Unsaved::Unfinished(_) | Unsaved::Files(_))),
+                "{steps:?}: {unsaved:?}"
+            );
             remove_worktree(&repository, &tree, true).await.expect("force removes it");
             assert!(!tree.path.exists());
             assert!(is_saved(&all()), "{steps:?}: force loses commits");
@@ -168,7 +171,8 @@ async fn check(steps: &[Step]) {
 fn a_removal_never_loses_work() {
     let soak = std::env::var_os("AGTMUX_SOAK").is_some_and(|value| !value.is_empty());
     let cases = if soak { 400 } else { 16 };
-    let mut runner = TestRunner::new(Config { cases, max_shrink_iters: 40, failure_persistence: None, ..Config::default() });
+    let mut runner =
+        TestRunner::new(Config { cases, max_shrink_iters: 40, failure_persistence: None, ..Config::default() });
     let steps = prop::collection::vec(prop::sample::select(&STEPS[..]), 0..8);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let result = runner.run(&steps, |steps| {
@@ -193,7 +197,7 @@ async fn each_kind_of_unsaved_work_is_named_and_clean_worktrees_go() {
         (&[Step::StageChange, Step::Commit, Step::Push, Step::Conflict][..], Some("a merge that is not finished")),
     ] {
         let test = TestRepository::new();
-        let (repository, tree) = test.add("topic/ü--x").await;
+        let (repository, tree) = test.add(BRANCH).await;
         for (n, step) in steps.iter().enumerate() {
             take(*step, n, &test, &tree.path);
         }
@@ -236,9 +240,13 @@ async fn commits_in_a_submodule_are_not_lost() {
     test.commit(&tree.path, "newer submodule");
     test.git(&tree.path, &["push", "--quiet", "origin", "HEAD:refs/heads/pushed"]);
     let refused = remove_worktree(&repository, &test.worktree(&tree.path).await, false).await;
-    assert!(matches!(&refused, Err(RemovalRefusal::Unsaved(unsaved)) if unsaved == &[Unsaved::Submodule]), "{refused:?}");
+    assert!(
+        matches!(&refused, Err(RemovalRefusal::Unsaved(unsaved)) if unsaved == &[Unsaved::Submodule]),
+        "{refused:?}"
+    );
     // `origin` of the submodule is not bare, so the commit is pushed to a branch that is not checked out there.
     test.git(&sub, &["push", "--quiet", "origin", "HEAD:refs/heads/pushed"]);
-    let removed = remove_worktree(&repository, &test.worktree(&tree.path).await, false).await.expect("nothing is unsaved");
+    let removed =
+        remove_worktree(&repository, &test.worktree(&tree.path).await, false).await.expect("nothing is unsaved");
     assert!(removed.branch_deleted && !tree.path.exists());
 }

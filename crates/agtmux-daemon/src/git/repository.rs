@@ -95,7 +95,8 @@ impl Repository {
     /// Whether a text names a commit.
     pub(crate) async fn is_commit(&self, text: &str) -> Result<bool, GitError> {
         let commit = format!("{text}^{{commit}}");
-        Ok(!text.starts_with('-') && self.git.succeeds(&["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).await?)
+        Ok(!text.starts_with('-')
+            && self.git.succeeds(&["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).await?)
     }
 
     /// The facts about a worktree, compared with the main worktree.
@@ -117,7 +118,8 @@ impl Repository {
 /// The changed and untracked files, with changes in submodules, without ignored files. A directory of untracked files
 /// counts as one.
 pub(super) async fn changed_files(git: &Git) -> Result<Vec<String>, GitError> {
-    let args = ["status", "--porcelain=v1", "-z", "--untracked-files=normal", "--ignore-submodules=none", "--no-renames"];
+    let args =
+        ["status", "--porcelain=v1", "-z", "--untracked-files=normal", "--ignore-submodules=none", "--no-renames"];
     let output = git.bytes(&args).await?;
     let entries = output.split(|byte| *byte == 0).filter(|entry| entry.len() > 3);
     Ok(entries.map(|entry| String::from_utf8_lossy(&entry[3..]).into_owned()).collect())
@@ -173,7 +175,8 @@ mod tests {
 
     #[test]
     fn a_list_of_worktrees_is_read_with_any_path() {
-        let output = b"worktree /a b\nc\0HEAD 0123\0branch refs/heads/main\0\0worktree /x\0HEAD 0000\0detached\0locked why\0\0";
+        let output =
+            b"worktree /a b\nc\0HEAD 0123\0branch refs/heads/main\0\0worktree /x\0HEAD 0000\0detached\0locked why\0\0";
         let trees = parse_list(output);
         assert_eq!(trees.len(), 2);
         let main = (&trees[0].path, trees[0].branch.as_deref(), trees[0].is_main, trees[0].is_locked);

@@ -132,7 +132,12 @@ mod tests {
             answered_at: None,
             ending: AnswerEnding::Answered,
         };
-        let last = |turns: Vec<AnsweredTurn>| LastReport { source: AnswerSource::Transcript, session: None, turns };
+        let last = |turns: Vec<AnsweredTurn>| LastReport {
+            source: AnswerSource::Transcript,
+            session: None,
+            outdated: false,
+            turns,
+        };
         let clean = sanitize_last(last(vec![turn("old".into()), turn(format!("a\n\tb{COPIES}"))]), 1).turns;
         assert_eq!(clean.len(), 1);
         assert_eq!(clean[0].answer.as_deref(), Some("a\n\tb\\x1b]52;c;eA==\\x07"));

@@ -118,6 +118,8 @@ fn ask_outcome(waited: &WaitReport, last: Option<&ActionOutcome<LastReport>>) ->
         None if waited.asks() => AskOutcome::Asks,
         None => AskOutcome::Gone,
         Some(State::Error) => AskOutcome::Error,
+        // Some agents remove an interrupted turn from their conversation.
+        Some(_) if last.is_some_and(|last| last.report.outdated) => AskOutcome::Interrupted,
         Some(_) if ending == Some(AnswerEnding::Interrupted) => AskOutcome::Interrupted,
         // Without hooks, a finished turn may be seen only as the change from running to idle.
         Some(State::Idle) if ending == Some(AnswerEnding::Open) => AskOutcome::Interrupted,

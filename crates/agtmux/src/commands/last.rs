@@ -65,6 +65,9 @@ pub(super) fn note_source(report: &LastReport) {
     if report.source == AnswerSource::Screen {
         message::line("read from the screen, because agtmux does not know the conversation of this agent");
     }
+    if report.outdated {
+        message::line("the conversation of the agent does not contain the last prompt; this is the turn before it");
+    }
 }
 
 /// The prompt, as quoted lines, and the answer.

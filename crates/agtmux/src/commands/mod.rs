@@ -4,6 +4,7 @@ pub(crate) mod adapters;
 pub(crate) mod ask;
 pub(crate) mod attach;
 pub(crate) mod audit;
+pub(crate) mod broadcast;
 pub(crate) mod collect;
 pub(crate) mod config;
 pub(crate) mod daemon;
@@ -12,6 +13,7 @@ pub(crate) mod emit;
 pub(crate) mod explain;
 pub(crate) mod filters;
 pub(crate) mod guards;
+pub(crate) mod handoff;
 pub(crate) mod history;
 pub(crate) mod hook;
 pub(crate) mod inbox;
@@ -26,6 +28,7 @@ pub(crate) mod rename;
 pub(crate) mod replay;
 pub(crate) mod respond;
 pub(crate) mod resume;
+mod resume_all;
 pub(crate) mod run;
 pub(crate) mod seen;
 pub(crate) mod send;
@@ -40,6 +43,7 @@ pub(crate) mod wait;
 pub(crate) mod watch;
 pub(crate) mod web;
 mod welcome;
+pub(crate) mod worktree;
 
 use std::future::Future;
 
@@ -65,6 +69,9 @@ pub(crate) fn run(command: Option<CliCommand>) -> CliResult {
         Some(CliCommand::Seen(args)) => block_on(seen::run(args)),
         Some(CliCommand::Resume(args)) => block_on(resume::run(args)),
         Some(CliCommand::New(args)) => block_on(new::run(args)),
+        Some(CliCommand::Worktree(command)) => block_on(worktree::run(command)),
+        Some(CliCommand::Handoff(args)) => block_on(handoff::run(args)),
+        Some(CliCommand::Broadcast(args)) => block_on(broadcast::run(args)),
         Some(CliCommand::Rename(args)) => block_on(rename::run(args)),
         Some(CliCommand::Audit(args)) => block_on(audit::run(args)),
         Some(CliCommand::Task(command)) => block_on(task::run(command)),

@@ -12,12 +12,13 @@ use inquire::{InquireError, Select, Text};
 use super::guards::CLIENT_NAME;
 use super::task::session_args::socket;
 use super::text_args::read_text;
+use super::worktree::worktree_for;
 use crate::agent_registry;
 use crate::error::{CliError, CliExit, CliResult};
 use crate::input::variable;
 use crate::output;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(
     group(ArgGroup::new("place").args(["session", "window", "split"])),
     after_help = "\
@@ -39,6 +40,7 @@ Examples:
   agtmux new claude
   agtmux new codex --name fix --in ~/src/app --prompt 'fix the failing test'
   agtmux new claude --split --prompt - < task.md
+  agtmux new claude --worktree fix-login --prompt 'fix the login'
   agtmux new gemini --target vm1 --in /srv/app -- --model gemini-2.5-pro"
 )]
 pub(crate) struct NewArgs {
@@ -51,9 +53,19 @@ pub(crate) struct NewArgs {
     /// Start the agent in this directory [default: the current directory; with --target, the home directory]
     #[arg(long = "in", value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// Start the agent in a git worktree of its own for this branch. The branch and the worktree are created if needed.
+    /// --in names the repository
+    #[arg(long, value_name = "BRANCH", conflicts_with = "target")]
+    worktree: Option<String>,
+    /// Begin a new branch at this commit [default: the current commit of the main worktree]
+    #[arg(long, value_name = "REF", requires = "worktree")]
+    base: Option<String>,
     /// Send this prompt when the agent is ready; `-` reads the prompt from stdin
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Option<String>,
+    /// A prompt that is sent as it is, also if it is `-`.
+    #[arg(skip)]
+    exact_prompt: Option<String>,
     /// Start the agent on this host (see `agtmux target list`). The host needs agtmux
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
@@ -77,28 +89,43 @@ pub(crate) struct NewArgs {
     arguments: Vec<String>,
 }
 
+impl NewArgs {
+    /// The arguments that start this agent in the current directory with this prompt.
+    pub(super) fn with_prompt(agent: String, prompt: String, json: bool) -> Self {
+        Self { agent: Some(agent), exact_prompt: Some(prompt), json, ..Self::default() }
+    }
+}
+
 pub(crate) async fn run(args: Box<NewArgs>) -> CliResult {
     let answers = match &args.agent {
         Some(agent) => {
-            NewAnswers { agent: agent.clone(), dir: args.dir.clone(), prompt: prompt(args.prompt.as_deref())? }
+            let (dir, branch) = (args.dir.clone(), args.worktree.clone());
+            let prompt =
+                args.exact_prompt.clone().map_or_else(|| prompt(args.prompt.as_deref()), |text| Ok(Some(text)));
+            NewAnswers { agent: agent.clone(), dir, branch, prompt: prompt? }
         }
         None => ask(&args)?,
     };
     let is_here = args.target.as_deref().is_none_or(|target| target == TargetName::LOCAL);
+    let place = place(&args, is_here)?;
+    let daemon = DaemonClient::from_env()?;
+    let mut cwd = directory(answers.dir.as_deref(), is_here)?;
+    if let Some(branch) = &answers.branch {
+        cwd = worktree_for(&daemon, cwd, branch, args.base.as_ref()).await?.path;
+    }
     let action = NewAction {
         agent: answers.agent,
         arguments: args.arguments.clone(),
-        cwd: directory(answers.dir.as_deref(), is_here)?,
+        cwd,
         name: args.name.clone(),
         prompt: answers.prompt,
-        place: place(&args, is_here)?,
+        place,
         socket: is_here.then(|| socket().display().to_string()),
         target: args.target.clone(),
         request_ref: args.request_ref.clone(),
         client: Some(CLIENT_NAME.into()),
         ..NewAction::default()
     };
-    let daemon = DaemonClient::from_env()?;
     let answer = daemon.act("/v1/actions/new", &action).await?;
     let done: ActionOutcome<NewReport> = output::parsed_answer(&answer, args.json, outcome_lines)?;
     exit_of(&done)
@@ -115,10 +142,11 @@ fn prompt(given: Option<&str>) -> CliResult<Option<String>> {
 struct NewAnswers {
     agent: String,
     dir: Option<PathBuf>,
+    branch: Option<String>,
     prompt: Option<String>,
 }
 
-/// Asks for the agent, and for the directory and the prompt if no option gives them.
+/// Asks for the agent, and for the directory, the branch and the prompt if no option gives them.
 fn ask(args: &NewArgs) -> CliResult<NewAnswers> {
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
         return Err(CliError::usage("no agent given").hint("agtmux new AGENT   (`agtmux adapters` lists the agents)"));
@@ -129,15 +157,22 @@ fn ask(args: &NewArgs) -> CliResult<NewAnswers> {
         Some(dir) => Some(dir.clone()),
         None => Some(Text::new("Directory:").with_initial_value(&here).prompt().map_err(cancelled)?.into()),
     };
+    let branch = match &args.worktree {
+        Some(branch) => Some(branch.clone()),
+        None if args.target.is_some() => None,
+        None => ask_for("Branch:", "for a git worktree of its own; leave it empty to work in the directory itself")?,
+    };
     let prompt = match prompt(args.prompt.as_deref())? {
         Some(text) => Some(text),
-        None => {
-            let help = "the first prompt; leave it empty to type it yourself";
-            let text = Text::new("Prompt:").with_help_message(help).prompt().map_err(cancelled)?;
-            Some(text).filter(|text| !text.trim().is_empty())
-        }
+        None => ask_for("Prompt:", "the first prompt; leave it empty to type it yourself")?,
     };
-    Ok(NewAnswers { agent, dir, prompt })
+    Ok(NewAnswers { agent, dir, branch, prompt })
+}
+
+/// Asks for a text. `None` if the user leaves it empty.
+fn ask_for(question: &str, help: &str) -> CliResult<Option<String>> {
+    let text = Text::new(question).with_help_message(help).prompt().map_err(cancelled)?;
+    Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 
 fn cancelled(error: InquireError) -> CliError {

@@ -13,12 +13,12 @@ use crate::output;
     after_help = "The name is unique on its host. It stays with the agent when `agtmux resume` starts the agent again.\n\n\
     Example:\n  agtmux rename %12 reviewer"
 )]
-#[command(mut_arg("reference", |arg| arg.required(true)))]
+#[command(mut_arg("reference", |arg| arg.required(true).index(1)))]
 pub(crate) struct RenameArgs {
     #[command(flatten)]
     guards: GuardArgs,
     /// The new name: letters, digits, '-', '_' and '.'
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", index = 2)]
     name: String,
     /// Print the result as JSON
     #[arg(long)]

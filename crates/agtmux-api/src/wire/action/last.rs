@@ -23,6 +23,9 @@ pub struct LastReport {
     pub source: AnswerSource,
     /// The agent's own id of the conversation; null if agtmux does not know it.
     pub session: Option<String>,
+    /// Whether the conversation does not contain the text that agtmux last submitted to the agent. The last turn is then
+    /// an earlier one.
+    pub outdated: bool,
     /// The turns, oldest first. Empty if the conversation has no turn yet.
     pub turns: Vec<AnsweredTurn>,
 }

@@ -280,6 +280,8 @@ named_enum!(
         Web => "web",
         /// An agent was given a name.
         Name => "name",
+        /// A worktree was made or removed.
+        Worktree => "worktree",
         /// A completed agent was marked as seen.
         Seen => "seen",
     }

@@ -70,11 +70,12 @@ async fn last_turns(pane: &ActionPane<'_>, wanted: Option<PastRuntime>, most: us
     if let Some(conversation) = StoredConversation::of(pane, &past)
         && let Some(turns) = settled_turns(pane, &conversation, most).await
     {
+        let outdated = is_outdated(pane, turns.last());
         let turns = turns.into_iter().map(answered_turn).collect();
-        return Ok(LastReport { source: AnswerSource::Transcript, session: past.session, turns });
+        return Ok(LastReport { source: AnswerSource::Transcript, session: past.session, outdated, turns });
     }
     let turns = vec![shown_turn(pane, &past).await?];
-    Ok(LastReport { source: AnswerSource::Screen, session: past.session, turns })
+    Ok(LastReport { source: AnswerSource::Screen, session: past.session, outdated: false, turns })
 }
 
 /// The wanted runtime, the one that runs in the pane, or the last one that ran there.
@@ -121,12 +122,16 @@ fn is_behind(pane: &ActionPane<'_>, newest: Option<&ConversationTurn>) -> bool {
     if !ended || !(is_recent(record.since) || submission.is_some_and(|sent| is_recent(sent.at))) {
         return false;
     }
-    let is_old = |turn: &ConversationTurn| {
-        let second = SignedDuration::from_secs(1);
-        let before = |sent: Timestamp, at: Timestamp| at + second < sent;
-        submission.is_some_and(|sent| turn.prompted_at.is_some_and(|at| before(sent.at, at)))
-    };
-    newest.is_none_or(|turn| is_old(turn) || (record.state == State::Completed && turn.ending == TurnEnding::Open))
+    let is_open = newest.is_none_or(|turn| turn.ending == TurnEnding::Open);
+    is_outdated(pane, newest) || newest.is_none() || (record.state == State::Completed && is_open)
+}
+
+/// Whether the newest turn began before agtmux last submitted a text to the agent.
+fn is_outdated(pane: &ActionPane<'_>, newest: Option<&ConversationTurn>) -> bool {
+    let submission = pane.located.agent.as_ref().and_then(|agent| agent.submission.as_ref());
+    let Some((sent, began)) = submission.zip(newest.and_then(|turn| turn.prompted_at)) else { return false };
+    // An agent may note the time of a prompt before agtmux notes that of the Enter key.
+    began + SignedDuration::from_secs(1) < sent.at
 }
 
 /// What the screen shows of the current turn.

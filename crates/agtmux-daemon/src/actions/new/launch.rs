@@ -25,9 +25,9 @@ const SHELL_TIMEOUT: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// An agent that was started in a new pane.
-pub(super) struct StartedAgent {
-    pub(super) located: LocatedPane,
-    pub(super) agent: LocatedAgent,
+pub(in crate::actions) struct StartedAgent {
+    pub(in crate::actions) located: LocatedPane,
+    pub(in crate::actions) agent: LocatedAgent,
     pub(super) command: String,
     pub(super) cwd: String,
 }
@@ -35,6 +35,17 @@ pub(super) struct StartedAgent {
 impl Actions {
     pub(super) async fn launch(&self, action: &NewAction) -> ApiResult<StartedAgent> {
         let program = self.program_of(&action.agent)?;
+        let words = [&program].into_iter().chain(&action.arguments).map(|word| shell_word(word));
+        self.launch_command(action, words.collect::<Vec<_>>().join(" "), action.name.as_deref()).await
+    }
+
+    /// Starts the agent by this command line.
+    pub(in crate::actions) async fn launch_command(
+        &self,
+        action: &NewAction,
+        command: String,
+        window_name: Option<&str>,
+    ) -> ApiResult<StartedAgent> {
         let cwd = existing_dir(&action.cwd)?;
         if let Some(name) = &action.name
             && self.0.engine.is_name_taken(name.clone(), Vec::new()).await
@@ -49,15 +60,13 @@ impl Actions {
         let tmux = TmuxServer::new(&config.tmux.program, &socket, config.tmux_bridge.subprocess_timeout.0);
         let session = session_for(&action.place, &cwd)?;
         let place = pane_place(&action.place, &session)?;
-        let opened = tmux.open_pane(place, &cwd, action.name.as_deref()).await.map_err(tmux_error)?;
+        let opened = tmux.open_pane(place, &cwd, window_name).await.map_err(tmux_error)?;
         let server = ServerKey { target: TargetName::local(), server: server_name(&socket) };
         let key = PaneKey { server, pane: PaneId(opened.pane) };
         let located = self.wait_for_pane(&key, opened.server_pid).await?;
         // No other action types into the pane before the agent has started.
         let _lock = self.0.pane_locks.take(lock_name(&key)).await;
         let pane = self.action_pane(located.clone(), false)?;
-        let words = [&program].into_iter().chain(&action.arguments).map(|word| shell_word(word));
-        let command = words.collect::<Vec<_>>().join(" ");
         type_command(&pane, &command).await?;
         let Some(runtime) = wait_for_runtime(&pane, &action.agent).await else {
             return Err(not_started(&action.agent, &located));

@@ -43,7 +43,7 @@ impl Actions {
         .await
     }
 
-    async fn refuse_agents_that_start(&self, caller: &RequestCaller) -> ApiResult<()> {
+    pub(super) async fn refuse_agents_that_start(&self, caller: &RequestCaller) -> ApiResult<()> {
         if self.config().actions.allow_new_from_agents {
             return Ok(());
         }

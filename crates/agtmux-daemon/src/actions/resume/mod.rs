@@ -1,6 +1,7 @@
 //! `resume`: restarts an agent that has ended. The agent runs in the same pane and directory as before and continues
 //! its session.
 
+mod revive;
 pub(super) mod shell;
 
 use std::time::Duration;
@@ -40,6 +41,10 @@ impl Actions {
                 return Err(self.reject(request, error).await);
             }
         };
+        // The pane of a runtime that ended with it, or with its server, is gone.
+        if let Some(past) = wanted.as_ref().filter(|past| past.has_ended && past.is_local && past.pane_ref.is_none()) {
+            return self.revive(action, past.clone(), caller).await;
+        }
         // An ended runtime cannot be located, but its pane can.
         let pane_ref = wanted.as_ref().and_then(|past| past.pane_ref.as_ref()).map(PaneRef::to_string);
         let guards = ActionGuards {
@@ -146,6 +151,9 @@ async fn resume(pane: &ActionPane<'_>, wanted: Option<PastRuntime>) -> ApiResult
     {
         tracing::warn!(%runtime, error = error.message, "a resumed agent did not get its name back");
     }
+    if let Some(runtime) = &resumed {
+        pane.actions.note_resumed(&past.runtime_id, runtime).await;
+    }
     Ok(ResumeReport { command, session, resumed_runtime_id: resumed.map(|id| id.to_string()) })
 }
 
@@ -168,13 +176,18 @@ pub(super) fn check_pane_epoch(located: &LocatedPane, forced: bool, past: &PastR
 }
 
 fn command_line(pane: &ActionPane<'_>, past: &PastRuntime) -> ApiResult<(String, String)> {
-    let registry = pane.actions.0.discovery.registry();
-    let agent = &past.agent_type;
+    let (session, command) = resume_command(pane.actions, &past.agent_type, past.session.as_ref())?;
+    Ok((session, launched_like(past, command)))
+}
+
+/// The session, and the command that continues it.
+fn resume_command(actions: &Actions, agent: &str, session: Option<&String>) -> ApiResult<(String, String)> {
+    let registry = actions.0.discovery.registry();
     let Some(resume) = registry.agent(agent).and_then(|agent| agent.resume()) else {
         let message = format!("agtmux does not know how to resume a session of {agent}");
         return Err(precondition(message, "add [resume] to the agent's manifest: docs/add-your-agent.md"));
     };
-    let Some(session) = past.session.clone() else {
+    let Some(session) = session.cloned() else {
         let message = format!("the session id of {agent} is not known");
         return Err(precondition(message, "agtmux setup   (installs hooks that report session ids)"));
     };
@@ -184,7 +197,7 @@ fn command_line(pane: &ActionPane<'_>, past: &PastRuntime) -> ApiResult<(String,
             "start the agent by hand",
         ));
     };
-    Ok((session, launched_like(past, command)))
+    Ok((session, command))
 }
 
 /// Adds the wrapper and the arguments with which the agent was first started to the command that resumes it.

@@ -11,7 +11,7 @@ mod run;
 pub(crate) mod session_args;
 mod session_name;
 mod startup;
-mod wait;
+pub(crate) mod wait;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -3,7 +3,6 @@
 use std::process::Output;
 use std::time::Duration;
 
-use agtmux_testkit::agtmux::soak;
 use agtmux_testkit::model::QUOTED_TEXT;
 use agtmux_testkit::real_agents::options::{AgentVersionChoice, PaneSize};
 use agtmux_testkit::real_agents::sandbox::{AgentSandbox, SandboxOptions};
@@ -13,7 +12,7 @@ use agtmux_testkit::{skip, skip_outside_soak};
 use serde_json::Value;
 
 use super::driver::{DriveError, ScenarioDriver};
-use super::run::install_agent;
+use super::run::{install_agent, rounds};
 
 const AGENT_TIMEOUT: Duration = Duration::from_secs(60);
 const ASK_LIMIT: &str = "60s";
@@ -62,8 +61,14 @@ impl AskedAgent<'_> {
         let prompt = format!("RUN {ASKED_TOOL} 1");
         let (code, answer, errors) = self.ask(&prompt);
         assert_eq!((code, answer.as_str()), (Some(ASKS), ""), "{}: {errors}\n{self}", self.agent.name());
-        let denied = self.run(&["respond", &self.sandbox.pane, "deny"]);
-        assert!(denied.status.success(), "{}: {}", self.agent.name(), String::from_utf8_lossy(&denied.stderr));
+        // The dialog may still be drawn when it is first seen.
+        let mut errors = String::new();
+        let denied = poll_until(AGENT_TIMEOUT, || {
+            let denied = self.run(&["respond", &self.sandbox.pane, "deny"]);
+            errors = String::from_utf8_lossy(&denied.stderr).into_owned();
+            denied.status.success().then_some(())
+        });
+        assert!(denied.is_some(), "{}: {errors}\n{self}", self.agent.name());
         self.check_last(&prompt, BEFORE_TOOL);
         let rests = self.run(&["wait", &self.sandbox.pane, "--for", "idle,completed", "--timeout", ASK_LIMIT]);
         assert!(rests.status.success(), "{}: {}", self.agent.name(), String::from_utf8_lossy(&rests.stderr));
@@ -85,7 +90,7 @@ impl std::fmt::Display for AskedAgent<'_> {
     }
 }
 
-/// `make test` runs two rounds, a soak run 20.
+/// `make test` runs one round, a soak run 20.
 #[track_caller]
 fn check(name: &str) {
     let agent: &'static dyn ConformanceAgent =
@@ -108,7 +113,7 @@ fn check(name: &str) {
         panic!("{name} does not start: {why}");
     }
     let asked = AskedAgent { sandbox: &sandbox, agent };
-    for round in 0..if soak() { 20 } else { 1 } {
+    for round in 0..rounds(1) {
         let text = format!("round {round}: *a* `b` – 日本 é");
         asked.check_answer(&format!("SAY {text}"), &text);
         asked.check_answer("QUOTE", QUOTED_TEXT);

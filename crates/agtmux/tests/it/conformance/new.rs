@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use agtmux_testkit::agtmux::soak;
 use agtmux_testkit::real_agents::options::{AgentVersionChoice, PaneSize};
 use agtmux_testkit::real_agents::sandbox::{AgentSandbox, SandboxOptions};
 use agtmux_testkit::real_agents::states::EvidenceMode;
@@ -11,7 +10,7 @@ use agtmux_testkit::real_agents::{self, ConformanceAgent, DialogReply, LaunchMod
 use agtmux_testkit::{skip, skip_outside_soak};
 use serde_json::Value;
 
-use super::run::{install_agent, print_line};
+use super::run::{install_agent, print_line, rounds};
 use super::send::arrived_unchanged;
 
 const AGENT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -138,7 +137,7 @@ fn check(name: &str, trusted: bool) {
     sandbox.server.run(&["set-environment", "-t", "=work:", "PATH", &path.to_string_lossy()]);
     sandbox.server.run(&["set-option", "-g", "default-command", "PS1='sh$ ' exec sh -i"]);
     let mut tally = StartTally { rounds: 0, times: Vec::new() };
-    for round in 0..if soak() { 20 } else { 2 } {
+    for round in 0..rounds(2) {
         let start = StartRound { sandbox: &sandbox, agent, round };
         if let Err(why) = start.run(trusted, &mut tally) {
             let panes = sandbox.server.run(&["list-panes", "-s", "-t", "=work:", "-F", "#{pane_id}"]);
