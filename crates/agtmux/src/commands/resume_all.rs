@@ -149,7 +149,7 @@ mod tests {
         let at = Timestamp::from_second(second).expect("a time");
         EndedAgentItem {
             runtime_id: second.to_string(),
-            agent_type: "claude".into(),
+            agent_type: "otto".into(),
             name: None,
             session: None,
             cwd: None,

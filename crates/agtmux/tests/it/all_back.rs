@@ -101,10 +101,13 @@ impl RebootFixture {
             plan.code == Some(2) && plan.stderr.contains(&format!("start these {} agents", self.agents)),
             "{plan:?}"
         );
-        assert!(plan.stderr.contains("cannot  claude agent-odd") && plan.stderr.contains("session id"), "{plan:?}");
+        assert!(plan.stderr.contains("cannot  claude odd") && plan.stderr.contains("session id"), "{plan:?}");
         let done = self.resume_all();
         assert_eq!(done.json()["resumed"].as_array().map(Vec::len), Some(self.agents), "{done:?}");
-        assert_eq!(self.running(), before, "names, sessions and directories are as before");
+        wait_for("names, sessions and directories as before", SOON, || {
+            let running = self.running();
+            if running == before { Ok(()) } else { Err(format!("{running:?} instead of {before:?}")) }
+        });
         let starts = self.starts();
         let resumed =
             starts.iter().filter(|line| line.ends_with(" --model opus") && line.contains(": --resume s-")).count();

@@ -93,12 +93,12 @@ fn the_answer_is_printed_exactly_and_of_the_current_conversation() {
 fn a_very_long_conversation_is_read_from_its_end() {
     let fixture = AnswerFixture::new();
     let mut records: Vec<Value> =
-        (0..30).flat_map(|n| [user(&format!("q{n}")), answer(&"x".repeat(300_000))]).collect();
+        (0..60).flat_map(|n| [user(&format!("q{n}")), answer(&"x".repeat(100_000))]).collect();
     records.extend([user("q"), answer("short")]);
     fixture.write("abc-1", &records);
     assert_eq!(fixture.last(&[]).text(), "short\n");
     let many = fixture.last(&["--turns", "25", "--json"]).json();
-    assert_eq!((many["turns"].as_array().map(Vec::len), &many["turns"][0]["prompt"]), (Some(25), &json!("q6")));
+    assert_eq!((many["turns"].as_array().map(Vec::len), &many["turns"][0]["prompt"]), (Some(25), &json!("q36")));
 }
 
 #[test]

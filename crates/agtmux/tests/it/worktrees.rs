@@ -139,7 +139,7 @@ fn odd_repositories_and_names_are_refused_with_the_reason() {
     fs::create_dir(&plain).expect("the world is writable");
     refused(&["--in", plain.to_str().expect("text"), "--worktree", "x"], "is in no git repository");
     refused(&["--in", repository, "--worktree", "a..b"], "is not a valid branch name");
-    refused(&["--in", repository, "--worktree", "-x"], "is not a valid branch name");
+    refused(&["--in", repository, "--worktree=-x"], "is not a valid branch name");
     refused(&["--in", repository, "--worktree", "x", "--base", "nowhere"], "is not a commit");
     refused(&["--in", repository, "--worktree", "main"], "is checked out in the main worktree");
     let empty = home.join("empty");

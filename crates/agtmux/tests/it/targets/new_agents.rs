@@ -73,7 +73,7 @@ fn a_host_without_agtmux_cannot_start_agents() {
         return;
     }
     let hub = HubFixture::new();
-    hub.hosts.agentless("bare1");
+    let _host = hub.hosts.agentless("bare1");
     hub.agtmux(&["target", "add", "bare1"]);
     let refused = hub.agtmux(&["new", "claude", "--target", "bare1", "--in", "/tmp"]);
     let why = refused.stderr.contains("agtmux does not run there") && refused.stderr.contains("agtmux target doctor");
