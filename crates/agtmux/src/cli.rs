@@ -6,9 +6,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command_groups;
 use crate::commands::{
-    adapters, ask, attach, audit, broadcast, config, daemon, emit, explain, handoff, history, hook, inbox, kill, last,
-    list, mirror, new, rename, replay, respond, resume, run, seen, send, setup, target, task, view_output, wait, watch,
-    web, worktree,
+    adapters, ask, attach, audit, broadcast, config, daemon, diff, emit, explain, handoff, history, hook, inbox, kill,
+    last, list, mirror, new, rename, replay, respond, resume, run, seen, send, setup, target, task, view_output, wait,
+    watch, web, worktree,
 };
 use crate::jq::{self, JqFilter};
 
@@ -118,6 +118,8 @@ pub(crate) enum CliCommand {
     Handoff(handoff::HandoffArgs),
     /// Send a text to several agents, one after the other
     Broadcast(broadcast::BroadcastArgs),
+    /// Show what an agent has changed, with git diff
+    Diff(diff::DiffArgs),
     /// Manage the git worktrees in which agents work
     #[command(subcommand)]
     Worktree(worktree::WorktreeCommand),
@@ -310,6 +312,7 @@ mod tests {
             "agtmux new codex --split --target vm1 --request-ref r",
             "agtmux rename %1 reviewer --json",
             "agtmux list --ended --json",
+            "agtmux diff claude -- --stat",
             "agtmux resume --all-from reboot --yes --json",
             "agtmux resume --all-from 2h",
             "agtmux new claude --worktree fix-login --base main",

@@ -9,6 +9,7 @@ pub(crate) mod collect;
 pub(crate) mod config;
 pub(crate) mod daemon;
 pub(crate) mod demo;
+pub(crate) mod diff;
 pub(crate) mod emit;
 pub(crate) mod explain;
 pub(crate) mod filters;
@@ -72,6 +73,7 @@ pub(crate) fn run(command: Option<CliCommand>) -> CliResult {
         Some(CliCommand::Worktree(command)) => block_on(worktree::run(command)),
         Some(CliCommand::Handoff(args)) => block_on(handoff::run(args)),
         Some(CliCommand::Broadcast(args)) => block_on(broadcast::run(args)),
+        Some(CliCommand::Diff(args)) => block_on(diff::run(args)),
         Some(CliCommand::Rename(args)) => block_on(rename::run(args)),
         Some(CliCommand::Audit(args)) => block_on(audit::run(args)),
         Some(CliCommand::Task(command)) => block_on(task::run(command)),

@@ -91,6 +91,15 @@ fn an_agent_gets_a_prepared_worktree_that_is_removed_after_its_work_is_merged() 
     let remove = || fixture.worktree(&["remove", "fix-the/login"]);
     let refused = remove();
     assert!(refused.code == Some(5) && refused.stderr.contains("works in this worktree"), "{refused:?}");
+    // The diff has the commits of the branch, and names untracked files.
+    fs::write(path.join("committed"), "by the agent\n").expect("writable");
+    fixture.commit(&path, "by the agent");
+    fs::write(path.join("new"), "x\n").expect("writable");
+    let diff = agtmux(&fixture.actions.world, &["diff", &agent.pane, "--", "--stat"]);
+    assert!(diff.code == Some(0) && diff.text().contains("committed | 1 +"), "{diff:?}");
+    assert!(diff.stderr.contains("untracked: new"), "{diff:?}");
+    fs::remove_file(path.join("new")).expect("writable");
+    fixture.git(&path, &["reset", "--quiet", "--hard", "main"]);
     // The same branch again is the same worktree, without another setup.
     fs::remove_file(path.join(".env2")).expect("writable");
     let (again, second) = fixture.start("fix-the/login", &[]);
