@@ -43,7 +43,11 @@ impl TmuxServer {
         window_name: Option<&str>,
     ) -> Result<OpenedPane, TmuxError> {
         let framing = Framing::fresh();
-        let open = open_command(&framing, place, cwd, window_name);
+        let window = match place {
+            PanePlace::AfterWindow(pane) => Some(self.window_of(pane).await?),
+            _ => None,
+        };
+        let open = open_command(&framing, place, window, cwd, window_name);
         let answer = match (place, self.run_with_session_path(&[open]).await) {
             (PanePlace::Session(name), Err(error)) if is_missing(&error) => {
                 let new = [session_command(&framing, name, cwd, window_name)];
@@ -59,6 +63,24 @@ impl TmuxServer {
     }
 }
 
+impl TmuxServer {
+    /// The window of a pane. `new-window` accepts no pane id.
+    async fn window_of(&self, pane: u32) -> Result<u32, TmuxError> {
+        let framing = Framing::fresh();
+        let answer = self
+            .run(&[TmuxCommand::display(&framing.record(OPENED, &["#{pane_id}", "#{window_id}"]), Some(pane))])
+            .await?;
+        let records = framing.records(OPENED, &answer);
+        let ids = records.first().and_then(|fields| match fields.as_slice() {
+            &[found, window] => Some((parse_id(b'%', found)?, parse_id(b'@', window)?)),
+            _ => None,
+        });
+        // If the pane is gone, tmux may print the ids of another one.
+        let window = ids.filter(|(found, _)| *found == pane).map(|(_, window)| window);
+        window.ok_or_else(|| TmuxError::Failed(format!("can't find pane: %{pane}")))
+    }
+}
+
 /// Whether the session, or the whole server, does not exist.
 fn is_missing(error: &TmuxError) -> bool {
     match error {
@@ -68,13 +90,21 @@ fn is_missing(error: &TmuxError) -> bool {
     }
 }
 
-fn open_command(framing: &Framing, place: PanePlace<'_>, cwd: &str, window_name: Option<&str>) -> TmuxCommand {
+/// `window` is the window of the pane, if the new window is to stand after it.
+fn open_command(
+    framing: &Framing,
+    place: PanePlace<'_>,
+    window: Option<u32>,
+    cwd: &str,
+    window_name: Option<&str>,
+) -> TmuxCommand {
     let (open, has_window) = match place {
         PanePlace::Session(name) => {
             (TmuxCommand::new("new-window").arg("-d").arg("-a").arg("-t").arg(format!("={name}:{{end}}")), true)
         }
-        PanePlace::AfterWindow(pane) => {
-            (TmuxCommand::new("new-window").arg("-d").arg("-a").arg("-t").arg(format!("%{pane}")), true)
+        PanePlace::AfterWindow(_) => {
+            let after = window.map_or_else(String::new, |window| format!("@{window}"));
+            (TmuxCommand::new("new-window").arg("-d").arg("-a").arg("-t").arg(after), true)
         }
         PanePlace::Beside(pane) => {
             (TmuxCommand::new("split-window").arg("-d").arg("-h").arg("-t").arg(format!("%{pane}")), false)
@@ -111,7 +141,7 @@ mod tests {
     use super::*;
 
     fn words(place: PanePlace<'_>) -> String {
-        let command = open_command(&Framing::fixed("W"), place, "/a b/#{x}", Some("fix"));
+        let command = open_command(&Framing::fixed("W"), place, Some(7), "/a b/#{x}", Some("fix"));
         let words: Vec<String> = command.words().iter().map(|word| word.to_string_lossy().into_owned()).collect();
         words.join(" ")
     }
@@ -120,7 +150,7 @@ mod tests {
     fn a_pane_is_opened_at_its_place_without_being_selected() {
         let session = words(PanePlace::Session("work"));
         assert!(session.starts_with("new-window -d -a -t =work:{end} -c /a b/##{x} -n fix -P -F "), "{session}");
-        assert!(words(PanePlace::AfterWindow(3)).starts_with("new-window -d -a -t %3 -c "));
+        assert!(words(PanePlace::AfterWindow(3)).starts_with("new-window -d -a -t @7 -c "));
         let split = words(PanePlace::Beside(3));
         assert!(
             split.starts_with("split-window -d -h -t %3 -c /a b/##{x} -P"),

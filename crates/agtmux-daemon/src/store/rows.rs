@@ -250,7 +250,10 @@ const END_RUNTIME: &str = "UPDATE runtimes SET ended_at = ?2, launch = json_set(
               WHERE (p.target_id, p.server, p.pane_id) = (runtimes.target_id, runtimes.server, runtimes.pane_id))))
     WHERE runtime_id = ?1 AND ended_at IS NULL";
 
-/// Marks the runtimes that ended at this time because their server ended: it is gone, or another generation runs.
+/// The processes of a server end shortly before the daemon sees that the server has ended.
+const SERVER_END_DELAY: SignedDuration = SignedDuration::from_secs(5);
+
+/// Marks the runtimes that ended with their server, which ended at this time: it is gone, or another generation runs.
 fn mark_ended_with_server(
     tx: &Transaction<'_>,
     key: &ServerKey,
@@ -258,10 +261,11 @@ fn mark_ended_with_server(
     at: Timestamp,
 ) -> rusqlite::Result<()> {
     let mark = "UPDATE runtimes SET launch = json_set(COALESCE(launch, '{}'), '$.ended_with_server', 1)
-        WHERE target_id = ?1 AND server = ?2 AND ended_at = ?3 AND (server_pid, server_start) IS NOT (?4, ?5)";
+        WHERE target_id = ?1 AND server = ?2 AND ended_at BETWEEN ?6 AND ?3 AND (server_pid, server_start) IS NOT (?4, ?5)";
     let (pid, start) = now_runs.map(|generation| (generation.pid, generation.start_time)).unzip();
     let (target, server) = (key.target.as_str(), key.server.as_str());
-    tx.prepare_cached(mark)?.execute(params![target, server, at.as_microsecond(), pid, start]).map(drop)
+    let since = at.checked_sub(SERVER_END_DELAY).unwrap_or(at).as_microsecond();
+    tx.prepare_cached(mark)?.execute(params![target, server, at.as_microsecond(), pid, start, since]).map(drop)
 }
 
 fn pane_params(key: &PaneKey) -> [String; 3] {
