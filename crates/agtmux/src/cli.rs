@@ -12,8 +12,7 @@ use crate::commands::{
 };
 use crate::jq::{self, JqFilter};
 
-const MORE_HELP: &str =
-    "`agtmux COMMAND --help` explains a command. `agtmux --help` adds the exit codes.";
+const MORE_HELP: &str = "`agtmux COMMAND --help` explains a command. `agtmux --help` adds the exit codes.";
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -81,11 +80,11 @@ pub(crate) enum CliCommand {
     /// Types the text into the agent's input box, presses Enter and checks that the agent accepted the text. The text
     /// goes only to the agent you name. Fails if the agent has an open dialog; use `agtmux respond` to answer it.
     Send(Box<send::SendArgs>),
-    /// Send a prompt, wait for the end of its turn, and print the answer
+    /// Send a prompt, wait for the end of its turn, print the answer
     ///
     /// Sends like `agtmux send`, waits like `agtmux wait --for finished`, and prints like `agtmux last`.
     Ask(Box<ask::AskArgs>),
-    /// Print the last answer of an agent, exactly as the agent wrote it
+    /// Print the last answer of an agent, as the agent wrote it
     Last(last::LastArgs),
     /// Answer an agent's open dialog
     ///
@@ -112,9 +111,11 @@ pub(crate) enum CliCommand {
     Seen(seen::SeenArgs),
     /// Restart an agent that has ended and continue its conversation
     Resume(Box<resume::ResumeArgs>),
-    /// Start an agent in a new window, and send its first prompt when the agent is ready
+    /// Start an agent in a new window, with its first prompt
     New(Box<new::NewArgs>),
-    /// Give the last answer of one agent to another one, as its next prompt
+    /// Give the last answer of one agent to another one
+    ///
+    /// The receiver gets the answer as its next prompt.
     Handoff(handoff::HandoffArgs),
     /// Send a text to several agents, one after the other
     Broadcast(broadcast::BroadcastArgs),
