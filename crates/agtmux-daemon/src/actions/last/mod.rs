@@ -24,7 +24,7 @@ use stored::StoredConversation;
 /// The most turns that one request may read.
 const MAX_TURNS: u32 = 1000;
 /// Agents report the end of a turn up to this long before they have stored the answer.
-const STORE_DELAY: SignedDuration = SignedDuration::from_secs(3);
+const STORE_DELAY: SignedDuration = SignedDuration::from_secs(6);
 const POLL_INTERVAL: Duration = Duration::from_millis(40);
 
 impl Actions {

@@ -134,7 +134,7 @@ impl Actions {
         loop {
             match self.agent(runtime).await {
                 None => return DeliveryEnd::Failed("the agent ended before the prompt could be sent".into()),
-                Some(agent) if is_ready(&agent) => match self.send_kept(runtime).await {
+                Some(agent) if is_ready(&agent, self.0.clock.now()) => match self.send_kept(runtime).await {
                     Some(end) => return end,
                     None => sleep(RETRY_PAUSE).await,
                 },

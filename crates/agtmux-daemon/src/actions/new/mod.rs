@@ -9,7 +9,8 @@ use agtmux_api::wire::{ActionOutcome, NewAction, NewReport, PromptDelivery, Prom
 use agtmux_core::ids::TargetName;
 use agtmux_core::refs::is_agent_name;
 use agtmux_core::runtime::RuntimeId;
-use jiff::SignedDuration;
+use agtmux_core::state::State;
+use jiff::{SignedDuration, Timestamp};
 
 use super::perform::{ActionRequest, outcome};
 use super::sender::checked_text;
@@ -19,6 +20,9 @@ use crate::remote::{no_such_target, relay_new};
 use kept_prompts::DeliveryEnd;
 pub(crate) use kept_prompts::KeptPrompts;
 use launch::StartedAgent;
+
+/// A new agent may draw its input box for a moment before it asks whether the directory is trusted.
+const REST_TIME: SignedDuration = SignedDuration::from_millis(1500);
 
 impl Actions {
     pub(crate) async fn new_agent(
@@ -167,8 +171,8 @@ fn summary(action: &NewAction) -> String {
     format!("start {}{place} in {}", action.agent, action.cwd)
 }
 
-/// Whether the agent waits for a prompt.
-fn is_ready(agent: &LocatedAgent) -> bool {
-    use agtmux_core::state::State;
-    matches!(agent.record.state, State::Idle | State::Completed) && agent.dialog.is_none()
+/// Whether the agent waits for a prompt, and has done so for `REST_TIME`.
+fn is_ready(agent: &LocatedAgent, now: Timestamp) -> bool {
+    let rests = matches!(agent.record.state, State::Idle | State::Completed) && agent.dialog.is_none();
+    rests && now.duration_since(agent.record.since) >= REST_TIME
 }

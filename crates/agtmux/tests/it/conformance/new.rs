@@ -78,7 +78,8 @@ impl StartRound<'_> {
     /// Starts the agent. Returns the exit code, the pane and the outcome.
     fn start(&self, text: &str) -> Result<(Option<i32>, String, Value), String> {
         let line = self.agent.launch(&LaunchMode::Plain);
-        let arguments = line.split(' ').skip(1);
+        // No argument of an agent contains a blank.
+        let arguments = line.split(' ').skip(1).map(|word| word.replace('\'', ""));
         let mut command = self.sandbox.agtmux_command();
         command.args(["new", self.agent.name(), "--session", "work", "--json", "--prompt", text, "--in"]);
         command.arg(&self.sandbox.workspace.project).arg("--").args(arguments);
