@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use agtmux_api::wire::{ActionOutcome, NewAction, NewPlace, NewReport, PromptDelivery, PromptStatus, Verification};
 use agtmux_client::DaemonClient;
 use agtmux_core::ids::TargetName;
+use agtmux_core::task::project_slug;
 use clap::{ArgGroup, Args};
 use inquire::{InquireError, Select, Text};
 
@@ -107,11 +108,16 @@ pub(crate) async fn run(args: Box<NewArgs>) -> CliResult {
         None => ask(&args)?,
     };
     let is_here = args.target.as_deref().is_none_or(|target| target == TargetName::LOCAL);
-    let place = place(&args, is_here)?;
+    let mut place = place(&args, is_here)?;
     let daemon = DaemonClient::from_env()?;
     let mut cwd = directory(answers.dir.as_deref(), is_here)?;
     if let Some(branch) = &answers.branch {
-        cwd = worktree_for(&daemon, cwd, branch, args.base.as_ref()).await?.path;
+        let worktree = worktree_for(&daemon, cwd, branch, args.base.as_ref()).await?;
+        // The agents of all worktrees of a repository share a session.
+        if let (NewPlace::Project, Ok(name)) = (&place, project_slug(Path::new(&worktree.repository))) {
+            place = NewPlace::Session(name);
+        }
+        cwd = worktree.path;
     }
     let action = NewAction {
         agent: answers.agent,
