@@ -8,7 +8,8 @@ use crate::adapter::ManifestOrigin;
 use crate::command_line::Invocation;
 use crate::judge::{self, ScreenReading};
 use crate::manifest::{
-    AgentLogFile, AgentSetup, AgentStatusFile, AnswerKeys, Manifest, ResumeTemplate, ScreenLayout, TypingRules,
+    AgentLogFile, AgentSetup, AgentStatusFile, AnswerKeys, ConversationStore, Manifest, ResumeTemplate, ScreenLayout,
+    ScreenRegion, TypingRules,
 };
 use crate::native::{self, NativeEvent};
 use crate::process::ProcessFacts;
@@ -82,6 +83,15 @@ impl KnownAgent {
         ScreenRegions::find(screen, self.layout()).text_above_box()
     }
 
+    /// The non-blank rows of the current turn: from the last prompt to the input box. If the screen shows no prompt, all
+    /// rows above the input box; without an input box, all rows.
+    pub fn shown_turn(&self, screen: &CapturedScreen) -> Vec<String> {
+        let regions = ScreenRegions::find(screen, self.layout());
+        let turn = regions.rows(ScreenRegion::Turn);
+        let rows = if turn.is_empty() { regions.rows(ScreenRegion::Transcript) } else { turn };
+        rows.into_iter().map(|row| row.text().to_owned()).collect()
+    }
+
     /// Whether the input box shows suggested text after typed text.
     pub fn shows_suggestion(&self, screen: &CapturedScreen) -> bool {
         ScreenRegions::find(screen, self.layout()).shows_suggestion()
@@ -147,6 +157,11 @@ impl KnownAgent {
 
     pub fn status_file(&self) -> Option<&AgentStatusFile> {
         self.manifest.status_file.as_ref()
+    }
+
+    /// Where the agent stores its conversations.
+    pub fn conversation(&self) -> Option<&ConversationStore> {
+        self.manifest.conversation.as_ref()
     }
 
     pub fn log_file(&self) -> Option<&AgentLogFile> {

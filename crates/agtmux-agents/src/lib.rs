@@ -6,6 +6,7 @@
 mod adapter;
 mod bridge_hooks;
 mod command_line;
+mod conversation;
 mod foreground;
 mod generic;
 mod glob;
@@ -25,13 +26,14 @@ mod user_manifests;
 
 pub use adapter::{Adapter, AgentCapabilities, ManifestOrigin};
 pub use bridge_hooks::{BRIDGE_AGENT, BRIDGE_HOOKS, BridgeHook, SessionChange};
+pub use conversation::{ConversationReader, ConversationTurn, TurnEnding};
 pub use generic::{RULE_NAME as GENERIC_RULE, SESSION_FIELDS};
 pub use judge::{Judgement, SavedScreen, ScreenReading, judge};
 pub use known_agent::KnownAgent;
 pub use manifest::{
-    AgentLogFile, AgentSetup, AgentStatusFile, AnswerKeys, AnswerMethod, CONTRACT, ManifestError, OptionKeys,
-    OptionPattern, Pattern, ResumeTemplate, SetupFile, SetupFormat, SimpleAnswer, TextAnswerMethod, TypingRules,
-    name_matches,
+    AgentLogFile, AgentSetup, AgentStatusFile, AnswerKeys, AnswerMethod, CONTRACT, ConversationStore, ManifestError,
+    OptionKeys, OptionPattern, Pattern, ResumeTemplate, SetupFile, SetupFormat, SimpleAnswer, TextAnswerMethod,
+    TypingRules, name_matches,
 };
 pub use osc::OscScanner;
 pub use process::{IdentifiedAgent, ProcessFacts};

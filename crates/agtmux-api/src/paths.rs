@@ -108,6 +108,7 @@ impl Paths {
         private_dir(&self.hook_dir(), "AGTMUX_STATE_DIR")?;
         self.prepare_spool()?;
         private_dir(&self.tasks_dir(), "AGTMUX_STATE_DIR")?;
+        private_dir(&self.prompts_dir(), "AGTMUX_STATE_DIR")?;
         private_dir(&self.tasks_dir().join("logs"), "AGTMUX_STATE_DIR")?;
         private_dir(&self.mirrors_dir(), "AGTMUX_STATE_DIR")?;
         if let Some(dir) = self.socket.parent() {
@@ -154,6 +155,8 @@ state_files! {
     spool_dir => "spool",
     /// The files of running tasks. From these files, the daemon also learns what the tasks did while it was stopped.
     tasks_dir => "tasks",
+    /// The first prompts of new agents that are not ready for them yet.
+    prompts_dir => "prompts",
     /// The files of shared terminals.
     mirrors_dir => "mirrors",
     /// The changes that `agtmux setup` made to agent settings. Setup needs this record to remove the changes again.

@@ -299,7 +299,8 @@ pub(crate) fn create_fresh(path: &Path) -> io::Result<File> {
     }
 }
 
-pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Replaces a file that only the current user can read.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let draft = draft_path(path);
     let mut file = create_fresh(&draft)?;
     file.write_all(bytes)?;

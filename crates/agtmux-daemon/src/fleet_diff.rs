@@ -31,7 +31,7 @@ impl FleetDiff {
                     healthy: server.outage.is_none(),
                     at: now,
                 },
-                None => StoreChange::DropServer(key.clone()),
+                None => StoreChange::DropServer { key: key.clone(), at: now },
             });
         }
         for key in delta.removed.iter().chain(&delta.changed) {

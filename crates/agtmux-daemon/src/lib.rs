@@ -11,6 +11,7 @@ mod event_log;
 mod file_guard;
 mod file_identity;
 mod fleet_diff;
+mod git;
 mod lock;
 mod logging;
 mod mirror;
@@ -25,6 +26,7 @@ mod store;
 mod submissions;
 mod tasks;
 mod view;
+mod worktrees;
 
 pub use replay::{ReplayError, ReplayLine, ReplayOutcome, replay_database, replay_lines};
 pub use run::{DaemonError, DaemonOptions, LogDestination, run};

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, watch};
 
-use crate::actions::Actions;
+use crate::actions::{Actions, KeptPrompts};
 use crate::background::BackgroundTasks;
 use crate::bridge::Bridge;
 use crate::clock::Clock;
@@ -28,6 +28,7 @@ use crate::spool::Spool;
 use crate::store::{Store, StoreError, targets as stored_targets};
 use crate::tasks::Tasks;
 use crate::view::FleetView;
+use crate::worktrees::Worktrees;
 use crate::{lock, logging};
 
 /// How long the shutdown waits in total for two things: clients disconnect, and the daemon's hooks are removed from the
@@ -183,7 +184,9 @@ async fn run_until_stopped(
         store.clone(),
         clock.clone(),
         paths.tasks_dir(),
+        KeptPrompts::in_dir(paths.prompts_dir()),
     );
+    actions.follow_kept_prompts();
     let tasks = Tasks::start(handle.clone(), discovery.clone(), actions.clone(), &store, clock.clone(), &paths);
     let mirrors = Mirrors::start(handle.clone(), discovery.clone(), actions.clone(), &paths);
     let port = match web_config.listen.0 {
@@ -220,6 +223,7 @@ async fn run_until_stopped(
         store_error,
         discovery: discovery.clone(),
         targets: targets.clone(),
+        worktrees: Worktrees::new(actions.clone(), handle.clone(), discovery.clone()),
         actions,
         tasks,
         mirrors,

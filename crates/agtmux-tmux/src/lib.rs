@@ -12,6 +12,7 @@ pub mod host;
 mod input;
 mod listing;
 mod mirror;
+mod new_pane;
 pub mod platform;
 mod server;
 mod sockets;
@@ -28,6 +29,7 @@ pub use command::{Framing, TmuxCommand};
 pub use input::{InvalidKey, PaneGuard, PaneInput, TmuxKey, TypeError, TypeRefusal};
 pub use listing::{ListedPane, PaneExit, ServerInfo, ServerListing};
 pub use mirror::{MirrorLaunch, SplitSource};
+pub use new_pane::{OpenedPane, PanePlace};
 pub use server::{TmuxError, TmuxServer};
 pub use sockets::{SocketDir, is_listening, is_own_socket, listener_pid, socket_of_tmux_variable};
 pub use tasks::{

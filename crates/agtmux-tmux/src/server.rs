@@ -195,6 +195,21 @@ impl TmuxServer {
         Ok(output.stdout)
     }
 
+    /// Runs the commands without a PATH. tmux gives a new pane the PATH of its client, if the client has one. Otherwise
+    /// the pane gets the PATH of its session, which is the user's.
+    pub(crate) async fn run_with_session_path(&self, commands: &[TmuxCommand]) -> Result<Vec<u8>, TmuxError> {
+        let output = match &self.executor {
+            Executor::Local => {
+                let mut program = tokio::process::Command::new(program_path(&self.program));
+                program.env_remove("PATH");
+                self.spawn_program(program, self.arguments(&NEVER_START_FLAGS, commands), None).await?
+            }
+            Executor::Host(_) => self.exec(commands, None).await?,
+        };
+        self.check_status(&output)?;
+        Ok(output.stdout)
+    }
+
     /// When the caller gives up a call that begins now: a Unix time in seconds, by the clock of the host on which tmux
     /// runs.
     pub(crate) fn deadline_second(&self, stdin: Option<&[u8]>) -> u64 {
@@ -259,7 +274,16 @@ impl TmuxServer {
     }
 
     async fn spawn(&self, args: Vec<OsString>, stdin: Option<&[u8]>) -> Result<ShellOutput, TmuxError> {
-        let mut child = tokio::process::Command::new(&self.program)
+        self.spawn_program(tokio::process::Command::new(&self.program), args, stdin).await
+    }
+
+    async fn spawn_program(
+        &self,
+        mut program: tokio::process::Command,
+        args: Vec<OsString>,
+        stdin: Option<&[u8]>,
+    ) -> Result<ShellOutput, TmuxError> {
+        let mut child = program
             .args(args)
             .env_remove("TMUX")
             .env_remove("TMUX_PANE")
@@ -290,6 +314,14 @@ impl TmuxServer {
         let output = output.map_err(|error| spawn_error(program, &error))?;
         Ok(TmuxVersion::parse(&String::from_utf8_lossy(&output.stdout)))
     }
+}
+
+/// The path of a program that may be named without its directory. The name stays as it is if PATH does not have the
+/// program.
+fn program_path(program: &Path) -> PathBuf {
+    let path = std::env::var_os("PATH").filter(|_| program.components().count() == 1);
+    let found = path.iter().flat_map(std::env::split_paths).map(|dir| dir.join(program)).find(|path| path.is_file());
+    found.unwrap_or_else(|| program.to_owned())
 }
 
 /// Writes the bytes to the stdin of tmux. Ignores write errors: tmux has then failed, and its error message names the

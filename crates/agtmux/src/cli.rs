@@ -6,8 +6,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command_groups;
 use crate::commands::{
-    adapters, attach, audit, config, daemon, emit, explain, history, hook, inbox, kill, list, mirror, replay, respond,
-    resume, run, seen, send, setup, target, task, view_output, wait, watch, web,
+    adapters, ask, attach, audit, broadcast, config, daemon, diff, emit, explain, handoff, history, hook, inbox, kill,
+    last, list, mirror, new, rename, replay, respond, resume, run, seen, send, setup, target, task, view_output, wait,
+    watch, web, worktree,
 };
 use crate::jq::{self, JqFilter};
 
@@ -23,6 +24,9 @@ Exit codes:
   5    the daemon rejected the request or did not answer
   6    with `wait` and `send --wait`: an agent asks something, and its state (waiting_approval or
        waiting_input) is not one of the states in --for
+  7    with `ask`: the turn ended with an error
+  8    with `ask`: the turn was interrupted
+  124  with `ask`: the time given with --timeout is up
   126  with `agtmux run`: the program cannot be executed
   127  with `agtmux run`: the program was not found
   130  interrupted with Ctrl-C
@@ -76,6 +80,12 @@ pub(crate) enum CliCommand {
     /// Types the text into the agent's input box, presses Enter and checks that the agent accepted the text. The text
     /// goes only to the agent you name. Fails if the agent has an open dialog; use `agtmux respond` to answer it.
     Send(Box<send::SendArgs>),
+    /// Send a prompt, wait for the end of its turn, print the answer
+    ///
+    /// Sends like `agtmux send`, waits like `agtmux wait --for finished`, and prints like `agtmux last`.
+    Ask(Box<ask::AskArgs>),
+    /// Print the last answer of an agent, as the agent wrote it
+    Last(last::LastArgs),
     /// Answer an agent's open dialog
     ///
     /// Without ANSWER, shows the dialog and asks for the answer. Fails if no dialog is open, or if the dialog changes
@@ -101,6 +111,21 @@ pub(crate) enum CliCommand {
     Seen(seen::SeenArgs),
     /// Restart an agent that has ended and continue its conversation
     Resume(Box<resume::ResumeArgs>),
+    /// Start an agent in a new window, with its first prompt
+    New(Box<new::NewArgs>),
+    /// Give the last answer of one agent to another one
+    ///
+    /// The receiver gets the answer as its next prompt.
+    Handoff(handoff::HandoffArgs),
+    /// Send a text to several agents, one after the other
+    Broadcast(broadcast::BroadcastArgs),
+    /// Show what an agent has changed, with git diff
+    Diff(diff::DiffArgs),
+    /// Manage the git worktrees in which agents work
+    #[command(subcommand)]
+    Worktree(worktree::WorktreeCommand),
+    /// Give an agent a name
+    Rename(Box<rename::RenameArgs>),
     /// Run and manage background tasks in a tmux session
     ///
     /// Each task runs in its own window. `agtmux task events` prints when a task starts, ends, rings the bell, asks for
@@ -282,6 +307,22 @@ mod tests {
             "agtmux watch --sort place",
             "agtmux kill --signal TERM --yes",
             "agtmux seen %3 --json",
+            "agtmux last claude --turns 3 --json",
+            "agtmux new",
+            "agtmux new claude --name x --in /tmp --prompt -x --session s --json -- --model opus",
+            "agtmux new codex --split --target vm1 --request-ref r",
+            "agtmux rename %1 reviewer --json",
+            "agtmux list --ended --json",
+            "agtmux diff claude -- --stat",
+            "agtmux resume --all-from reboot --yes --json",
+            "agtmux resume --all-from 2h",
+            "agtmux new claude --worktree fix-login --base main",
+            "agtmux worktree list --in /tmp --json",
+            "agtmux worktree remove fix-login --force --yes",
+            "agtmux handoff claude codex --note -x",
+            "agtmux handoff claude --new codex --json",
+            "agtmux broadcast --state idle --agent claude --text x --yes --json",
+            "agtmux ask %1 --text -x --timeout 5m --jq .outcome",
             "agtmux explain",
             "agtmux history --since 1h",
             "agtmux task run --session s --wait 30s --json build -- make all",
@@ -338,6 +379,17 @@ mod tests {
             "agtmux wait %1 --for idle --timeout soon",
             "agtmux attach %1 --print --json",
             "agtmux view-output %1 --lines many",
+            "agtmux ask %1",
+            "agtmux new claude --split --window",
+            "agtmux rename %1",
+            "agtmux resume %1 --all-from reboot",
+            "agtmux resume --all-from soonish",
+            "agtmux list --ended --state idle",
+            "agtmux new claude --base main",
+            "agtmux handoff claude",
+            "agtmux handoff claude codex --new codex",
+            "agtmux broadcast --state idle",
+            "agtmux worktree remove x --yes",
             "agtmux target",
             "agtmux target add vm1 --kind cloud",
             "agtmux collect",

@@ -5,9 +5,13 @@ use std::fmt::Write as _;
 use clap::Command;
 
 /// The title of each group, and its commands in the order in which the help lists them.
-const GROUPS: [(&str, &[&str]); 6] = [
-    ("See your agents", &["list", "inbox", "watch", "status", "view-output", "explain", "history", "seen"]),
-    ("Steer them", &["respond", "send", "wait", "attach", "kill", "resume"]),
+const GROUPS: [(&str, &[&str]); 7] = [
+    (
+        "See your agents",
+        &["list", "inbox", "watch", "status", "last", "diff", "view-output", "explain", "history", "seen"],
+    ),
+    ("Steer them", &["respond", "send", "ask", "broadcast", "wait", "attach", "kill"]),
+    ("Start agents", &["new", "resume", "handoff", "worktree", "rename"]),
     ("Run commands", &["task", "mirror", "run"]),
     ("Other places", &["target", "web"]),
     ("Set up and check", &["setup", "adapters", "config", "daemon", "audit", "demo"]),

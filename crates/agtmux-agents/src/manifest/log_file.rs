@@ -60,7 +60,7 @@ impl AgentLogFile {
 }
 
 /// Reads a time in RFC 3339 format or in milliseconds.
-pub(super) fn time_at(record: &Value, path: &str) -> Option<Timestamp> {
+pub(crate) fn time_at(record: &Value, path: &str) -> Option<Timestamp> {
     match value_at(record, path)? {
         Value::String(text) => text.parse().ok(),
         number => Timestamp::from_millisecond(number.as_i64()?).ok(),

@@ -1,6 +1,7 @@
 //! The manifest: one agent, described as data.
 
 mod answers;
+mod conversation;
 mod dialog;
 mod extensions;
 mod layout;
@@ -22,9 +23,12 @@ use crate::native::{EventRule, NativeRules};
 use answers::{AnswerRules, AnswersToml};
 
 pub use answers::{AnswerKeys, AnswerMethod, OptionKeys, OptionPattern, SimpleAnswer, TextAnswerMethod};
+pub use conversation::ConversationStore;
+pub(crate) use conversation::{RecordRole, RecordRule};
 pub(crate) use dialog::{DialogRule, OptionFormat};
 pub(crate) use layout::ScreenLayout;
 pub use location::ManifestError;
+pub(crate) use log_file::time_at;
 pub use log_file::{AgentLogFile, name_matches};
 pub use pattern::Pattern;
 pub(crate) use process::{MatchStrength, ProcessRules};
@@ -87,6 +91,7 @@ pub(crate) struct Manifest {
     pub(crate) event: Vec<EventRule>,
     pub(crate) status_file: Option<AgentStatusFile>,
     pub(crate) log: Option<AgentLogFile>,
+    pub(crate) conversation: Option<ConversationStore>,
     pub(crate) resume: Option<ResumeTemplate>,
     /// The table `setup`, not parsed yet. agtmux ignores this table in a user's manifest, so any value is valid there.
     #[serde(rename = "setup")]
@@ -166,6 +171,7 @@ impl Manifest {
         }
         let files = self.status_file.iter().filter_map(AgentStatusFile::problem);
         let files = files.chain(self.log.iter().filter_map(AgentLogFile::problem));
+        let files = files.chain(self.conversation.iter().filter_map(ConversationStore::problem));
         let others = files.chain(self.resume.iter().filter_map(ResumeTemplate::problem));
         if let Some(problem) = self.event.iter().filter_map(EventRule::problem).chain(others).next() {
             return Err(problem);

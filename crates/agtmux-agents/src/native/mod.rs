@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub(crate) use rule::{EventRule, NativeRules, text_at, value_at};
+pub(crate) use rule::{EventRule, NativeRules, PayloadCondition, text_at, value_at};
 
 use crate::generic;
 use crate::known_agent::KnownAgent;

@@ -122,7 +122,7 @@ pub(crate) fn text_at(payload: &Value, path: &str) -> Option<String> {
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum PayloadCondition {
+pub(crate) enum PayloadCondition {
     /// True: the value must be present and not empty. False: it must be absent or empty.
     Present(bool),
     /// The value must be this text. A `*` at the end matches any remaining text.
@@ -169,7 +169,7 @@ impl EventRule {
         self.source == source
             && self.event_type == event_type
             && self.of_session.as_ref().is_none_or(its_own)
-            && self.when.iter().all(|(path, wanted)| wanted.matches(value_at(payload, path)))
+            && self.when.iter().all(|(path, wanted)| wanted.holds(payload, path))
     }
 
     /// The command that the agent asks to run, and the texts in the neighbouring fields of the payload.
@@ -222,6 +222,11 @@ impl EventRule {
 }
 
 impl PayloadCondition {
+    /// Whether the value at this path meets the condition.
+    pub(crate) fn holds(&self, payload: &Value, path: &str) -> bool {
+        self.matches(value_at(payload, path))
+    }
+
     fn matches(&self, found: Option<&Value>) -> bool {
         match self {
             Self::Present(wanted) => *wanted == found.is_some_and(|value| !is_empty(value)),

@@ -29,6 +29,7 @@ pub struct Config {
     pub audit: AuditConfig,
     pub web: WebConfig,
     pub tasks: TasksConfig,
+    pub worktrees: WorktreesConfig,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,6 +105,7 @@ pub struct TmuxBridgeConfig {
 pub struct ActionsConfig {
     pub allow_from_agents: bool,
     pub allow_from_unknown: bool,
+    pub allow_new_from_agents: bool,
     pub snapshot_lifetime: ConfigDuration,
 }
 
@@ -127,6 +129,15 @@ pub struct TasksConfig {
     pub on_event: String,
     pub on_event_timeout: ConfigDuration,
     pub log_kib: u64,
+}
+
+/// Settings for the git worktrees of new agents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorktreesConfig {
+    pub dir: String,
+    pub copy: Vec<String>,
+    pub setup: String,
 }
 
 /// A duration as written in the configuration: `1500ms`, `2s`, `1m 30s`.

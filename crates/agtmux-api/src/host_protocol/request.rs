@@ -1,12 +1,14 @@
 //! Actions that a hub requests from a host, and their replies.
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::ApiError;
 use crate::wire::{
-    ActionGuards, ActionKind, AttachAction, KillAction, OutputAction, RespondAction, ResumeAction, SendAction,
+    ActionGuards, ActionKind, AttachAction, KillAction, LastAction, NewAction, OutputAction, RenameAction,
+    RespondAction, ResumeAction, SendAction,
 };
 
 /// An action that a hub may request.
@@ -17,8 +19,11 @@ pub enum HubRequest {
     Respond(RespondAction),
     Attach(AttachAction),
     ViewOutput(OutputAction),
+    Last(LastAction),
     Kill(KillAction),
     Resume(ResumeAction),
+    New(NewAction),
+    Rename(RenameAction),
 }
 
 impl HubRequest {
@@ -34,8 +39,11 @@ impl HubRequest {
             Self::Respond(action) => serde_json::to_value(action),
             Self::Attach(action) => serde_json::to_value(action),
             Self::ViewOutput(action) => serde_json::to_value(action),
+            Self::Last(action) => serde_json::to_value(action),
             Self::Kill(action) => serde_json::to_value(action),
             Self::Resume(action) => serde_json::to_value(action),
+            Self::New(action) => serde_json::to_value(action),
+            Self::Rename(action) => serde_json::to_value(action),
         }
     }
 
@@ -45,8 +53,11 @@ impl HubRequest {
             Self::Respond(_) => ActionKind::Respond,
             Self::Attach(_) => ActionKind::Attach,
             Self::ViewOutput(_) => ActionKind::ViewOutput,
+            Self::Last(_) => ActionKind::Last,
             Self::Kill(_) => ActionKind::Kill,
             Self::Resume(_) => ActionKind::Resume,
+            Self::New(_) => ActionKind::New,
+            Self::Rename(_) => ActionKind::Rename,
         }
     }
 
@@ -55,15 +66,31 @@ impl HubRequest {
         matches!(self, Self::Send(action) if action.text.is_some() && !action.no_enter)
     }
 
-    pub fn guards_mut(&mut self) -> &mut ActionGuards {
+    /// Sets the time after which the host must not begin the action, by the host's clock.
+    pub fn set_deadline(&mut self, not_after: Option<Timestamp>) {
         match self {
+            Self::New(action) => action.not_after = not_after,
+            other => {
+                if let Some(guards) = other.guards_mut() {
+                    guards.not_after = not_after;
+                }
+            }
+        }
+    }
+
+    /// The guards of an action on an existing pane. `None` for an action that makes a new one.
+    pub fn guards_mut(&mut self) -> Option<&mut ActionGuards> {
+        Some(match self {
             Self::Send(action) => &mut action.guards,
             Self::Respond(action) => &mut action.guards,
             Self::Attach(action) => &mut action.guards,
             Self::ViewOutput(action) => &mut action.guards,
+            Self::Last(action) => &mut action.guards,
             Self::Kill(action) => &mut action.guards,
             Self::Resume(action) => &mut action.guards,
-        }
+            Self::Rename(action) => &mut action.guards,
+            Self::New(_) => return None,
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 mod action;
 mod adapters;
 mod bridge;
+mod ended;
 mod event;
 mod explain;
 mod health;
@@ -14,13 +15,15 @@ mod state_set;
 mod targets;
 mod task;
 mod web;
+mod worktree;
 
 pub use action::{
-    ActionGuards, ActionKind, ActionOutcome, ActionRecord, ActionSnapshot, ActionStatus, AttachAction, AttachPlan,
-    AttachSession, AuditCaller, AuditLog, AuditQuery, DialogAnswer, InputProfile, KillAction, KillReport, KillSignal,
-    OutputAction, OutputReport, PaneHealth, PaneIdentityGuard, RespondAction, RespondReport, ResumeAction,
-    ResumeReport, SeenAction, SeenReport, SendAction, SendReport, SnapshotAction, SshDestination, Verification,
-    VerifiedBy,
+    ActionGuards, ActionKind, ActionOutcome, ActionRecord, ActionSnapshot, ActionStatus, AnswerEnding, AnswerSource,
+    AnsweredTurn, AttachAction, AttachPlan, AttachSession, AuditCaller, AuditLog, AuditQuery, DialogAnswer,
+    InputProfile, KillAction, KillReport, KillSignal, LastAction, LastReport, NewAction, NewPlace, NewReport,
+    OutputAction, OutputReport, PaneHealth, PaneIdentityGuard, PromptDelivery, PromptStatus, RenameAction,
+    RenameReport, RespondAction, RespondReport, ResumeAction, ResumeReport, SeenAction, SeenReport, SendAction,
+    SendReport, SnapshotAction, SshDestination, Verification, VerifiedBy,
 };
 pub use adapters::{
     AdapterCapabilities, AdapterHealth, AdapterItem, AdapterList, AdapterOrigin, AdapterSwitch, BrokenManifest,
@@ -30,6 +33,7 @@ pub use bridge::{
     BridgeAnswers, BridgeAvailability, BridgeChoice, BridgeError, BridgeHookEvent, BridgeHookReply, BridgeMode,
     BridgeRespondReply, BridgeRespondRequest,
 };
+pub use ended::{EndedAgentItem, EndedAgentList, EndedAgentQuery};
 pub use event::{EventSubject, ItemIdentity, TaskWatchEvent, WatchEvent, WatchEventKind, WatchItem};
 pub use explain::{
     ExplainCandidate, ExplainEvent, Explanation, RuntimeEvent, RuntimeEvents, StateHistory, StateHistoryItem,
@@ -54,3 +58,7 @@ pub use task::{
     TaskStartupReport, TaskStartupRequest, TaskStopRequest, TaskStreamItem,
 };
 pub use web::{WebLink, WebLinkRequest, WebLogin, WebSession};
+pub use worktree::{
+    WorktreeAddRequest, WorktreeAdded, WorktreeAgent, WorktreeItem, WorktreeList, WorktreeQuery, WorktreeRemoveRequest,
+    WorktreeRemoved,
+};

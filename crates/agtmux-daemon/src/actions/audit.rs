@@ -124,14 +124,14 @@ pub(super) fn hash(content: &str) -> String {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, content.as_bytes()).simple().to_string()
 }
 
-/// The result of an action in the form that the audit log stores. `None` for `view-output`, because the output of a
-/// pane is never stored.
+/// The result of an action in the form that the audit log stores. `None` for `view-output` and `last`, because what an
+/// agent writes is never stored.
 pub(super) fn stored_result<T: Serialize>(
     config: &Config,
     kind: ActionKind,
     outcome: &ActionOutcome<T>,
 ) -> Option<serde_json::Value> {
-    if kind == ActionKind::ViewOutput {
+    if matches!(kind, ActionKind::ViewOutput | ActionKind::Last) {
         return None;
     }
     let mut value = serde_json::to_value(outcome).ok()?;

@@ -1,4 +1,4 @@
-//! Actions: send, respond, kill, resume, attach and view-output.
+//! Actions: send, respond, kill, new, resume, rename, attach, view-output and last.
 //!
 //! An action is validated against the current pane, runs once, and is recorded in the audit log. An action never sets
 //! an agent's state: the daemon observes the effect of the action and derives the state from that.
@@ -16,21 +16,25 @@ mod failure;
 pub(crate) mod guards;
 mod idempotency;
 mod kill;
+mod last;
 mod locks;
 mod mirror_access;
 mod mirror_origin;
+mod new;
 mod origin;
 mod output;
 mod output_followers;
 mod pane_screen;
 mod pane_visits;
 mod perform;
+mod rename;
 mod respond;
 mod resume;
 mod sender;
 mod snapshots;
 mod task_audit;
 mod task_origin;
+mod worktree_panes;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -54,6 +58,7 @@ pub(crate) use failure::{precondition, tmux_error, type_error};
 pub(crate) use locks::NamedLocks;
 pub(crate) use mirror_access::{MirrorActionEntry, MirrorPlace};
 use mirror_origin::AgentShells;
+pub(crate) use new::KeptPrompts;
 pub(crate) use origin::ContainingPane;
 use output_followers::OutputFollowers;
 use pane_visits::VisitedPanes;
@@ -84,6 +89,7 @@ struct ActionsInner {
     agent_shells: AgentShells,
     /// The directory with the run files of tasks. These files say which agent started a task.
     tasks_dir: PathBuf,
+    kept_prompts: KeptPrompts,
 }
 
 impl Actions {
@@ -94,6 +100,7 @@ impl Actions {
         store: Arc<Store>,
         clock: Clock,
         tasks_dir: PathBuf,
+        kept_prompts: KeptPrompts,
     ) -> Self {
         Self(Arc::new(ActionsInner {
             engine,
@@ -109,6 +116,7 @@ impl Actions {
             sender_chains: SenderChains::default(),
             agent_shells: AgentShells::default(),
             tasks_dir,
+            kept_prompts,
         }))
     }
 

@@ -100,6 +100,39 @@ impl Actions {
         self.finish(record, &request, outcome).await
     }
 
+    /// Runs an action that has no pane yet, once, and records it. `act` gets the id of the action.
+    pub(super) async fn perform_without_pane<T: Serialize + DeserializeOwned>(
+        &self,
+        request: ActionRequest<'_>,
+        act: impl AsyncFnOnce(String) -> ApiResult<ActionOutcome<T>>,
+    ) -> ApiResult<ActionOutcome<T>> {
+        let turn_by = tokio::time::Instant::now() + LOCK_TIMEOUT;
+        let mut record = self.record_of(&request);
+        let request_lock = self.lock_request(request.guards, turn_by).await;
+        let earlier = match &request_lock {
+            Ok(_) => self.earlier_outcome(&request).await,
+            Err(error) => Err(error.clone()),
+        };
+        let outcome = match earlier {
+            Ok(Some(earlier)) => return earlier,
+            Ok(None) => match guards::check_deadline(request.guards, self.0.clock.now()) {
+                Ok(()) => match self.write_record(&record, &request.content, None).await {
+                    Ok(()) => act(record.action_id.clone()).await,
+                    Err(error) => Err(error),
+                },
+                Err(error) => Err(error),
+            },
+            Err(error) => Err(error),
+        };
+        if let Ok(done) = &outcome {
+            record.target = Some(done.target.clone());
+            record.server = Some(done.server.clone());
+            record.pane_id = Some(done.pane_id.clone());
+            record.runtime_id = done.runtime_id.clone();
+        }
+        self.finish(record, &request, outcome).await
+    }
+
     async fn lock_request(
         &self,
         guards: &ActionGuards,

@@ -79,6 +79,24 @@ impl EngineHandle {
         self.query(move |engine, _| engine.locate(&reference)).await.unwrap_or_else(|| Err(stopping_error()))
     }
 
+    /// The pane with this key, if it exists.
+    pub(crate) async fn locate_key(&self, key: PaneKey) -> Option<LocatedPane> {
+        self.query(move |engine, _| engine.locate_key(key)).await.flatten()
+    }
+
+    /// All panes of this host.
+    pub(crate) async fn local_panes(&self) -> Vec<LocatedPane> {
+        let all = |engine: &Engine, _| {
+            let target = TargetName::local();
+            let servers = engine.fleet.servers_on(&target);
+            let keys = servers.flat_map(|(server, state)| {
+                state.panes.keys().map(|pane| PaneKey { server: server.clone(), pane: *pane }).collect::<Vec<_>>()
+            });
+            keys.filter_map(|key| engine.locate_key(key)).collect()
+        };
+        self.query(all).await.unwrap_or_default()
+    }
+
     /// The runtime in a local pane.
     pub(crate) async fn runtime_in_pane(&self, server: ServerName, pane: PaneId) -> Option<Runtime> {
         let key = PaneKey { server: ServerKey { target: TargetName::local(), server }, pane };

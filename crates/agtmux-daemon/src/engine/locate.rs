@@ -63,8 +63,12 @@ impl Engine {
     pub(super) fn locate(&self, reference: &PaneRef) -> Result<LocatedPane, ApiError> {
         let key = reference.locate(&self.fleet).map_err(|error| ref_error(&error))?;
         let gone = || ref_error(&agtmux_core::refs::RefError::NotFound(reference.to_string()));
-        let server = self.fleet.server(&key.server).ok_or_else(gone)?;
-        let pane = self.fleet.pane(&key).ok_or_else(gone)?.clone();
+        self.locate_key(key).ok_or_else(gone)
+    }
+
+    pub(super) fn locate_key(&self, key: PaneKey) -> Option<LocatedPane> {
+        let server = self.fleet.server(&key.server)?;
+        let pane = self.fleet.pane(&key)?.clone();
         let agent = pane.runtime.clone().and_then(|runtime| {
             let record = self.states.state(&runtime.id)?.clone();
             let dialog = self.states.dialog(&runtime.id);
@@ -76,7 +80,7 @@ impl Engine {
         });
         let reachable = server.outage.is_none();
         let shortest = PaneRef::shortest(&self.fleet, &key, &pane);
-        Ok(LocatedPane { generation: server.generation, key, pane, reachable, agent, shortest })
+        Some(LocatedPane { generation: server.generation, key, pane, reachable, agent, shortest })
     }
 
     fn reports_submissions(&self, runtime: &Runtime) -> bool {

@@ -13,6 +13,7 @@ mod ingest_stats;
 mod local_agents;
 mod locate;
 mod mirrors;
+mod names;
 mod remote;
 mod seen;
 mod shared_process;
@@ -105,6 +106,8 @@ pub(crate) enum EngineInput {
     Visits(PaneVisits),
     /// A person has seen the result of an agent.
     MarkSeen(PaneRef, oneshot::Sender<Result<SeenReport, ApiError>>),
+    /// Gives an agent a name.
+    NameAgent(RuntimeId, String, oneshot::Sender<Result<(), ApiError>>),
     /// The progress of a text that agtmux submits to an agent. The engine replies when it has published the progress to
     /// clients.
     Submission(RuntimeId, SubmissionProgress, oneshot::Sender<()>),
@@ -349,6 +352,9 @@ impl Engine {
             EngineInput::Visits(visits) => self.apply_visits(&visits, step),
             EngineInput::MarkSeen(reference, reply) => {
                 let _ = reply.send(self.mark_seen(&reference, step));
+            }
+            EngineInput::NameAgent(runtime, name, reply) => {
+                let _ = reply.send(self.name_agent(&runtime, &name, step));
             }
             EngineInput::Submission(runtime, progress, done) => {
                 self.apply_submission(&runtime, progress, step);

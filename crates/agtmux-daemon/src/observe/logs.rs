@@ -13,8 +13,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::ObserverContext;
+use super::agent_paths::{agent_file_root, open_own_file};
 use super::signal_router::{HintWatcher, ObserverHint, WatchGuard, WatchSubject};
-use super::status_files::{self, agent_file_root};
+use super::status_files;
 use crate::engine::FileEntry;
 use tail::LogTail;
 
@@ -73,7 +74,7 @@ impl AgentLog {
         let agent = registry.agent(self.agent_type.as_str())?;
         self.find(pane, context.processes.as_ref(), watcher);
         let open = self.open.as_mut()?;
-        let (file, length) = status_files::open_own_file(&open.path)?;
+        let (file, length) = open_own_file(&open.path)?;
         let (lines, more) = open.tail.read(file, length);
         let documents = lines.iter().filter_map(|line| serde_json::from_slice::<Value>(line).ok());
         let entries = documents.filter_map(|document| self.entry(document, agent)).collect();

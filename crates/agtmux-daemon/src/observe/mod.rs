@@ -2,6 +2,7 @@
 
 mod agent_files;
 mod agent_map;
+pub(crate) mod agent_paths;
 pub(crate) mod convert;
 mod discovery;
 mod local_server;

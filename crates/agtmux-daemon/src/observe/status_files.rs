@@ -1,8 +1,7 @@
 //! Reads the status files that agents write about themselves.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use agtmux_agents::AgentStatusFile;
@@ -11,6 +10,7 @@ use agtmux_tmux::platform::{ProcessTable, is_exhausted};
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::agent_paths::{agent_file_root, open_own_file};
 use super::signal_router::{HintWatcher, ObserverHint, WatchGuard, WatchSubject};
 
 /// The largest status file that is read.
@@ -79,31 +79,9 @@ impl StatusFileReader {
     }
 }
 
-/// The directory of an agent's files: the directory that a variable in the agent's environment names, otherwise the
-/// default directory below the agent's home directory.
-pub(super) fn agent_file_root(
-    variable: Option<&str>,
-    below_home: &str,
-    process: ProcessRef,
-    table: &dyn ProcessTable,
-) -> Option<PathBuf> {
-    let value = |name: &str| table.environment_variable(process.pid, name).filter(|value| !value.is_empty());
-    let usual = || Some(Path::new(&value("HOME").or_else(|| std::env::var_os("HOME"))?).join(below_home));
-    variable.and_then(value).map(PathBuf::from).or_else(usual).filter(|root| root.is_absolute())
-}
-
 /// The wall clock time at which the process started.
 pub(super) fn process_started_at(process: ProcessRef, table: &dyn ProcessTable) -> Option<Timestamp> {
     table.started_at(process.pid).and_then(|at| Timestamp::try_from(at).ok())
-}
-
-/// Opens a regular file of this user. Refuses symbolic links and does not block on FIFOs.
-pub(super) fn open_own_file(path: &Path) -> Option<(File, u64)> {
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path).ok()?;
-    let metadata = file.metadata().ok()?;
-    let ours = metadata.is_file() && metadata.uid() == rustix::process::getuid().as_raw();
-    ours.then_some((file, metadata.len()))
 }
 
 /// Reads the content of a file and its modification time.

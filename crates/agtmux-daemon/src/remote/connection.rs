@@ -276,7 +276,7 @@ impl CollectConnection {
         let mut action = request.action;
         if action.kind().is_mutating() {
             let size = serde_json::to_vec(&action).map_or(0, |bytes| bytes.len());
-            action.guards_mut().not_after = self.deadline_on_host(self.unwritten.len() + size);
+            action.set_deadline(self.deadline_on_host(self.unwritten.len() + size));
         }
         self.queue_line(&HubLine::Request(NumberedRequest { id: self.last_id, action: Box::new(action) }));
     }

@@ -36,7 +36,7 @@ pub(crate) use agentless::{AgentlessHostMap, HostProcesses, ProcessesUnavailable
 pub(crate) use decode::{RemoteAgentUpdate, RemoteBatch, RemoteUpdate};
 pub(crate) use limits::{HostLimits, reported_server};
 pub(crate) use link::TargetLink;
-pub(crate) use relay::RemotePane;
-pub(crate) use sanitize_reply::sanitize_output;
+pub(crate) use relay::{RemotePane, relay_new};
+pub(crate) use sanitize_reply::{sanitize_last, sanitize_output};
 pub(crate) use subscribers::{EvidenceSubscribers, LocalEvidence};
 pub(crate) use targets::{TargetManager, TargetOptions, no_such_target};

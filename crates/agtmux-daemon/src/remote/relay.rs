@@ -5,7 +5,7 @@
 
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::host_protocol::HubRequest;
-use agtmux_api::wire::{ActionGuards, ActionKind, ActionOutcome, PaneIdentityGuard};
+use agtmux_api::wire::{ActionGuards, ActionKind, ActionOutcome, NewAction, NewReport, PaneIdentityGuard};
 use agtmux_core::ids::TargetName;
 use agtmux_core::refs::PaneRef;
 use agtmux_core::state::State;
@@ -25,8 +25,10 @@ pub(crate) struct RemotePane {
 impl RemotePane {
     /// Relays an action with the caller's guards, and returns the report of the remote daemon.
     pub(crate) async fn relay<T: DeserializeOwned>(&self, mut action: HubRequest) -> Result<T, ApiError> {
-        let (kind, guards) = (action.kind(), action.guards_mut());
-        *guards = self.guards(kind, guards)?;
+        let kind = action.kind();
+        if let Some(guards) = action.guards_mut() {
+            *guards = self.guards(kind, guards)?;
+        }
         let changes = kind.is_mutating();
         let mut value = self.link.request(action).await.map_err(|error| self.failure(error, changes))?;
         sanitize_reply::sanitize_report(&mut value);
@@ -101,25 +103,7 @@ impl RemotePane {
     }
 
     fn failure(&self, error: LinkError, changes: bool) -> ApiError {
-        let target = &self.located.key.server.target;
-        match error {
-            LinkError::NotConnected => {
-                let why = self.link.status().target.message.unwrap_or_else(|| "not connected".into());
-                let message = format!("nothing was done: {target} is unreachable ({why})");
-                let error = ApiError::new(ErrorCode::TargetUnreachable, message);
-                error.with_hint(format!("agtmux target connect {target}"))
-            }
-            LinkError::Lost(why) if changes => {
-                let message = format!("the outcome is unknown: the request was sent to {target}, then {why}");
-                let error = ApiError::new(ErrorCode::OutcomeUnknown, message);
-                ApiError { done_something: true, ..error.with_hint(self.check_first_hint()) }
-            }
-            LinkError::Lost(why) => {
-                let error = ApiError::new(ErrorCode::TargetUnreachable, format!("{target} did not answer: {why}"));
-                error.with_hint(format!("agtmux target doctor {target}"))
-            }
-            LinkError::Refused(error) => self.remote_refusal(&error, changes),
-        }
+        link_failure(&self.located.key.server.target, &self.link, error, changes, || self.check_first_hint())
     }
 
     /// The hint that tells the user to check the pane before repeating the command. It contains the full reference of
@@ -127,22 +111,67 @@ impl RemotePane {
     fn check_first_hint(&self) -> String {
         format!("check the pane before you repeat the command: agtmux view-output {}", self.located.reference())
     }
+}
 
-    /// Converts an error of the remote daemon. The hint of the error is replaced, because a hostile host could suggest
-    /// any command.
-    fn remote_refusal(&self, error: &ApiError, changes: bool) -> ApiError {
-        let target = &self.located.key.server.target;
-        // After an internal error the remote daemon does not know how far the action got.
-        let unknown = changes && error.code == ErrorCode::Internal;
-        let done_something = changes && (error.done_something || unknown);
-        let code = if unknown { ErrorCode::OutcomeUnknown } else { error.code };
-        let hint = match error.code {
-            _ if done_something => self.check_first_hint(),
-            ErrorCode::CallerIsAgent => format!("set actions.allow_from_agents in the configuration of {target}"),
-            ErrorCode::Internal | ErrorCode::NotStored => format!("agtmux target doctor {target}"),
-            _ => format!("agtmux list panes --target {target}   (shows the current state)"),
-        };
-        let message = format!("on {target}: {}", sanitize_reply::sanitize_message(&error.message));
-        ApiError { done_something, ..ApiError::new(code, message).with_hint(hint) }
+/// Relays the start of an agent to the daemon of a host.
+pub(crate) async fn relay_new(
+    link: &TargetLink,
+    target: &TargetName,
+    action: NewAction,
+) -> Result<ActionOutcome<NewReport>, ApiError> {
+    let failed = |error: LinkError| {
+        link_failure(target, link, error, true, || {
+            format!("check the host before you repeat the command: agtmux list panes --target {target}")
+        })
+    };
+    let mut value = link.request(HubRequest::New(action)).await.map_err(failed)?;
+    sanitize_reply::sanitize_report(&mut value);
+    serde_json::from_value(value).map_err(|error| {
+        let error = sanitize_reply::sanitize_message(&error.to_string());
+        failed(LinkError::Lost(format!("the reply of the host was invalid: {error}")))
+    })
+}
+
+fn link_failure(
+    target: &TargetName,
+    link: &TargetLink,
+    error: LinkError,
+    changes: bool,
+    check_first: impl Fn() -> String,
+) -> ApiError {
+    match error {
+        LinkError::NotConnected => {
+            let why = link.status().target.message.unwrap_or_else(|| "not connected".into());
+            let message = format!("nothing was done: {target} is unreachable ({why})");
+            let error = ApiError::new(ErrorCode::TargetUnreachable, message);
+            error.with_hint(format!("agtmux target connect {target}"))
+        }
+        LinkError::Lost(why) if changes => {
+            let message = format!("the outcome is unknown: the request was sent to {target}, then {why}");
+            let error = ApiError::new(ErrorCode::OutcomeUnknown, message);
+            ApiError { done_something: true, ..error.with_hint(check_first()) }
+        }
+        LinkError::Lost(why) => {
+            let error = ApiError::new(ErrorCode::TargetUnreachable, format!("{target} did not answer: {why}"));
+            error.with_hint(format!("agtmux target doctor {target}"))
+        }
+        LinkError::Refused(error) => remote_refusal(target, &error, changes, check_first),
     }
+}
+
+/// Converts an error of the remote daemon. The hint of the error is replaced, because a hostile host could suggest any
+/// command.
+fn remote_refusal(target: &TargetName, error: &ApiError, changes: bool, check_first: impl Fn() -> String) -> ApiError {
+    // After an internal error the remote daemon does not know how far the action got.
+    let unknown = changes && error.code == ErrorCode::Internal;
+    let done_something = changes && (error.done_something || unknown);
+    let code = if unknown { ErrorCode::OutcomeUnknown } else { error.code };
+    let hint = match error.code {
+        _ if done_something => check_first(),
+        ErrorCode::CallerIsAgent => format!("set actions.allow_from_agents in the configuration of {target}"),
+        ErrorCode::Internal | ErrorCode::NotStored => format!("agtmux target doctor {target}"),
+        _ => format!("agtmux list panes --target {target}   (shows the current state)"),
+    };
+    let message = format!("on {target}: {}", sanitize_reply::sanitize_message(&error.message));
+    ApiError { done_something, ..ApiError::new(code, message).with_hint(hint) }
 }

@@ -1,6 +1,6 @@
 //! Sanitizes replies of remote hosts, which are not trusted.
 
-use agtmux_api::wire::OutputReport;
+use agtmux_api::wire::{LastReport, OutputReport};
 use agtmux_core::{sanitize, text};
 use serde_json::Value;
 
@@ -13,9 +13,12 @@ const MAX_MESSAGE_BYTES: usize = 500;
 const MAX_LIST_ITEMS: usize = 1024;
 /// The most bytes of pane output. The newest lines are kept.
 const MAX_OUTPUT_BYTES: usize = 4 << 20;
+/// The most bytes of one answer of an agent, and of all answers in one reply. The newest answers are kept.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+const MAX_ANSWERS_BYTES: usize = 4 << 20;
 
 /// Truncates every list and text in a report and escapes control sequences. Pane output (`lines`) is left to
-/// [`sanitize_output`].
+/// [`sanitize_output`], and answers (`turns`) to [`sanitize_last`].
 pub(super) fn sanitize_report(value: &mut Value) {
     match value {
         Value::String(text) => *text = sanitize_text(text),
@@ -23,9 +26,10 @@ pub(super) fn sanitize_report(value: &mut Value) {
             items.truncate(MAX_LIST_ITEMS);
             items.iter_mut().for_each(sanitize_report);
         }
-        Value::Object(fields) => {
-            fields.iter_mut().filter(|(name, _)| *name != "lines").for_each(|(_, v)| sanitize_report(v))
-        }
+        Value::Object(fields) => fields
+            .iter_mut()
+            .filter(|(name, _)| !matches!(name.as_str(), "lines" | "turns"))
+            .for_each(|(_, v)| sanitize_report(v)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -70,6 +74,32 @@ pub(crate) fn sanitize_output(mut output: OutputReport, most_lines: usize, ansi:
     output
 }
 
+/// Sanitizes the answers of an agent. Newlines and tabs stay.
+pub(crate) fn sanitize_last(mut last: LastReport, most_turns: usize) -> LastReport {
+    let clean = |text: String| {
+        let (kept, more) = truncate(&text, MAX_ANSWER_BYTES);
+        let lines: Vec<String> = kept.split('\n').map(sanitize::keeping_tabs).collect();
+        lines.join("\n") + more
+    };
+    let mut left = MAX_ANSWERS_BYTES;
+    let newest = std::mem::take(&mut last.turns).into_iter().rev().take(most_turns).map(|mut turn| {
+        turn.prompt = turn.prompt.map(clean);
+        turn.answer = turn.answer.map(clean);
+        turn
+    });
+    let bytes = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    last.turns = newest
+        .take_while(|turn| {
+            let size = bytes(&turn.prompt) + bytes(&turn.answer);
+            let fits = size <= left;
+            left = left.saturating_sub(size);
+            fits
+        })
+        .collect();
+    last.turns.reverse();
+    last
+}
+
 /// Truncates a text and escapes its control characters, except newlines and the placeholders for bytes that are not
 /// valid text.
 fn sanitize_text(foreign: &str) -> String {
@@ -88,9 +118,34 @@ fn sanitize_text(foreign: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use agtmux_api::wire::{AnswerEnding, AnswerSource, AnsweredTurn};
     use serde_json::json;
 
     const COPIES: &str = "\u{1b}]52;c;eA==\u{7}";
+
+    #[test]
+    fn answers_keep_their_lines_and_tabs_and_the_newest_fit() {
+        let turn = |answer: String| AnsweredTurn {
+            prompt: Some(format!("p{COPIES}")),
+            prompted_at: None,
+            answer: Some(answer),
+            answered_at: None,
+            ending: AnswerEnding::Answered,
+        };
+        let last = |turns: Vec<AnsweredTurn>| LastReport {
+            source: AnswerSource::Transcript,
+            session: None,
+            outdated: false,
+            turns,
+        };
+        let clean = sanitize_last(last(vec![turn("old".into()), turn(format!("a\n\tb{COPIES}"))]), 1).turns;
+        assert_eq!(clean.len(), 1);
+        assert_eq!(clean[0].answer.as_deref(), Some("a\n\tb\\x1b]52;c;eA==\\x07"));
+        assert_eq!(clean[0].prompt.as_deref(), Some("p\\x1b]52;c;eA==\\x07"));
+        let long = sanitize_last(last(vec![turn("x".repeat(2 * MAX_ANSWER_BYTES)); 100]), 100).turns;
+        let bytes: usize = long.iter().filter_map(|turn| turn.answer.as_ref()).map(String::len).sum();
+        assert!((MAX_ANSWER_BYTES..=MAX_ANSWERS_BYTES).contains(&bytes), "{bytes}");
+    }
 
     #[test]
     fn a_report_contains_no_control_sequences() {

@@ -3,8 +3,9 @@
 use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::wire::{
     ActionGuards, ActionKind, ActionOutcome, ActionRecord, ActionSnapshot, AttachAction, AttachPlan, AuditLog,
-    AuditQuery, KillAction, KillReport, OutputAction, OutputReport, PaneHealth, RespondAction, RespondReport,
-    ResumeAction, ResumeReport, SeenAction, SeenReport, SendAction, SendReport, SnapshotAction,
+    AuditQuery, KillAction, KillReport, LastAction, LastReport, NewAction, NewReport, OutputAction, OutputReport,
+    PaneHealth, RenameAction, RenameReport, RespondAction, RespondReport, ResumeAction, ResumeReport, SeenAction,
+    SeenReport, SendAction, SendReport, SnapshotAction,
 };
 use agtmux_core::refs::{PaneRef, RefError};
 use axum::Json;
@@ -99,6 +100,16 @@ pub(super) async fn view_output(
     run_detached(async move { context.actions.view_output(action, caller).await }).await
 }
 
+/// Return an agent's last answers.
+///
+/// The text is exact if `source` is `transcript`: agtmux has read it from the conversation that the agent stores.
+#[utoipa::path(post, path = "/v1/actions/last", request_body = LastAction, responses(
+    (status = 200, body = ActionOutcome<LastReport>), Error<400>, Error<404>, Error<409>))]
+pub(super) async fn last(context: ServeContext, caller: RequestCaller, body: Body) -> ActionResult<LastReport> {
+    let action: LastAction = read_or_audit(&context, &caller, ActionKind::Last, body).await?;
+    run_detached(async move { context.actions.last(action, caller).await }).await
+}
+
 /// Interrupt or end an agent.
 #[utoipa::path(post, path = "/v1/actions/kill", request_body = KillAction, responses(
     (status = 200, body = ActionOutcome<KillReport>), Error<400>, Error<403>, Error<404>, Error<409>, Error<502>))]
@@ -113,6 +124,26 @@ pub(super) async fn kill(context: ServeContext, caller: RequestCaller, body: Bod
 pub(super) async fn resume(context: ServeContext, caller: RequestCaller, body: Body) -> ActionResult<ResumeReport> {
     let action: ResumeAction = read_or_audit(&context, &caller, ActionKind::Resume, body).await?;
     run_detached(async move { context.actions.resume(action, caller).await }).await
+}
+
+/// Start an agent in a new window or pane, and send its first prompt when the agent is ready.
+///
+/// Fails with `E_CALLER_IS_AGENT` if the caller is an agent, unless `actions.allow_new_from_agents` or
+/// `actions.allow_from_agents` is set.
+#[utoipa::path(post, path = "/v1/actions/new", request_body = NewAction, responses(
+    (status = 200, body = ActionOutcome<NewReport>), Error<400>, Error<403>, Error<404>, Error<409>, Error<413>,
+    Error<502>, Error<503>, Error<504>))]
+pub(super) async fn new_agent(context: ServeContext, caller: RequestCaller, body: Body) -> ActionResult<NewReport> {
+    let action: NewAction = read_or_audit(&context, &caller, ActionKind::New, body).await?;
+    run_detached(async move { context.actions.new_agent(action, caller).await }).await
+}
+
+/// Give an agent a name.
+#[utoipa::path(post, path = "/v1/actions/rename", request_body = RenameAction, responses(
+    (status = 200, body = ActionOutcome<RenameReport>), Error<400>, Error<403>, Error<404>, Error<409>, Error<502>))]
+pub(super) async fn rename(context: ServeContext, caller: RequestCaller, body: Body) -> ActionResult<RenameReport> {
+    let action: RenameAction = read_or_audit(&context, &caller, ActionKind::Rename, body).await?;
+    run_detached(async move { context.actions.rename(action, caller).await }).await
 }
 
 /// Mark a completed agent as seen.

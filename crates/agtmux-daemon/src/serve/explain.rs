@@ -1,7 +1,7 @@
 //! `/v1/explain` and `/v1/history`: how a state was decided, and which states came before.
 
 use agtmux_api::SCHEMA_VERSION;
-use agtmux_api::wire::{Explanation, RuntimeEvents, StateHistory, StateHistoryItem};
+use agtmux_api::wire::{EndedAgentList, EndedAgentQuery, Explanation, RuntimeEvents, StateHistory, StateHistoryItem};
 use agtmux_core::refs::{PaneRef, RefError};
 use axum::Json;
 use jiff::Timestamp;
@@ -75,6 +75,18 @@ pub(super) async fn get_past_events(
     let mut items = context.store.read(move |connection| events::last_events(connection, &id, MAX_EVENTS)).await?;
     items.retain(|item| query.since.is_none_or(|since| item.ingested_at >= since));
     Ok(Json(RuntimeEvents { schema_version: SCHEMA_VERSION, runtime_id: runtime, items }))
+}
+
+/// List the agents of this machine that have ended, the newest end first.
+///
+/// `POST /v1/actions/resume` with `runtime:ID` starts one again, also if its pane or its tmux server is gone.
+#[utoipa::path(get, path = "/v1/agents/ended", params(EndedAgentQuery), responses(
+    (status = 200, body = EndedAgentList), Error<400>))]
+pub(super) async fn get_ended_agents(
+    context: ServeContext,
+    StrictQuery(query): StrictQuery<EndedAgentQuery>,
+) -> JsonResult<EndedAgentList> {
+    Ok(Json(context.actions.ended_agents(&query).await?))
 }
 
 fn parse(reference: &str) -> Result<PaneRef, ErrorResponse> {

@@ -20,6 +20,7 @@ mod sse;
 mod targets;
 mod tasks;
 pub(crate) mod web;
+mod worktrees;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,6 +46,7 @@ use crate::observe::Discovery;
 use crate::remote::TargetManager;
 use crate::store::Store;
 use crate::tasks::Tasks;
+use crate::worktrees::Worktrees;
 
 pub(crate) use extract::is_retryable;
 pub(crate) use ingest::read_event;
@@ -66,6 +68,7 @@ pub(crate) struct ServeContext {
     pub(crate) actions: Actions,
     pub(crate) tasks: Tasks,
     pub(crate) mirrors: Mirrors,
+    pub(crate) worktrees: Worktrees,
     pub(crate) bridge: Bridge,
     /// Access control of the TCP port, if there is one.
     pub(crate) web_auth: Option<Arc<web::WebAuth>>,
@@ -118,6 +121,7 @@ fn routes() -> OpenApiRouter<ServeContext> {
         .routes(routes!(explain::get_explain))
         .routes(routes!(explain::get_history))
         .routes(routes!(explain::get_past_events))
+        .routes(routes!(explain::get_ended_agents))
         .routes(routes!(bridge::respond::post_respond))
         .routes(routes!(bridge::respond::get_availability))
         .routes(routes!(bridge::stream::get_stream))
@@ -129,8 +133,11 @@ fn routes() -> OpenApiRouter<ServeContext> {
         .routes(routes!(actions::respond))
         .routes(routes!(actions::attach))
         .routes(routes!(actions::view_output))
+        .routes(routes!(actions::last))
         .routes(routes!(actions::kill))
         .routes(routes!(actions::resume))
+        .routes(routes!(actions::new_agent))
+        .routes(routes!(actions::rename))
         .routes(routes!(actions::mark_seen))
         .routes(routes!(actions::get_pane_health))
         .routes(routes!(actions::get_action))
@@ -156,6 +163,9 @@ fn routes() -> OpenApiRouter<ServeContext> {
         .routes(routes!(mirrors::get_mirror_activity))
         .routes(routes!(mirrors::follow_mirror_activity))
         .routes(routes!(mirrors::stop_mirror))
+        .routes(routes!(worktrees::get_worktrees))
+        .routes(routes!(worktrees::add_worktree))
+        .routes(routes!(worktrees::remove_worktree))
         .routes(routes!(targets::get_targets, targets::add_target))
         .routes(routes!(targets::remove_target))
         .routes(routes!(targets::connect_target))

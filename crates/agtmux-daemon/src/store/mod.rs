@@ -4,6 +4,7 @@ pub(crate) mod actions;
 pub(crate) mod agents;
 mod clock;
 mod cursors;
+pub(crate) mod ended_agents;
 pub(crate) mod events;
 mod insert;
 mod integrity;

@@ -16,6 +16,7 @@ pub(crate) struct PastRuntime {
     pub(crate) generation: Generation,
     pub(crate) epoch: u32,
     pub(crate) has_ended: bool,
+    pub(crate) is_local: bool,
     /// The native session, and its working directory.
     pub(crate) session: Option<String>,
     pub(crate) cwd: Option<String>,
@@ -110,6 +111,7 @@ fn past_runtime(row: &Row<'_>) -> rusqlite::Result<PastRuntime> {
         generation: Generation { pid: row.get(2)?, start_time: row.get(3)? },
         epoch: row.get(4)?,
         has_ended: row.get(5)?,
+        is_local: row.get::<_, String>(8)? == TargetName::LOCAL,
         session: row.get(6)?,
         cwd: row.get(7)?,
         launch: launch(row.get(13)?),

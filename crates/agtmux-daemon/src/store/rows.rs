@@ -46,7 +46,15 @@ pub(crate) enum StoreChange {
         healthy: bool,
         at: Timestamp,
     },
-    DropServer(ServerKey),
+    DropServer {
+        key: ServerKey,
+        at: Timestamp,
+    },
+    /// An ended agent was started again as another runtime.
+    NoteResumed {
+        old: RuntimeId,
+        new: RuntimeId,
+    },
     PutPane(Box<PaneRecord>),
     DropPane(PaneKey),
     EndRuntime {
@@ -175,6 +183,7 @@ pub(super) fn write(tx: &Transaction<'_>, change: &StoreChange, now: Timestamp) 
         StoreChange::PutSshTarget(target) => targets::put(tx, target, now)?,
         StoreChange::DropTarget(name) => targets::remove(tx, name)?,
         StoreChange::PutServer { key, generation, healthy, at } => {
+            mark_ended_with_server(tx, key, Some(*generation), *at)?;
             insert!(tx, "INSERT OR REPLACE INTO servers", {
                 target_id: key.target.as_str(),
                 server: key.server.as_str(),
@@ -184,7 +193,8 @@ pub(super) fn write(tx: &Transaction<'_>, change: &StoreChange, now: Timestamp) 
                 updated_at: at.as_microsecond(),
             })?;
         }
-        StoreChange::DropServer(key) => {
+        StoreChange::DropServer { key, at } => {
+            mark_ended_with_server(tx, key, None, *at)?;
             let server_params = params![key.target.as_str(), key.server.as_str()];
             tx.prepare_cached("DELETE FROM servers WHERE target_id = ?1 AND server = ?2")?.execute(server_params)?;
         }
@@ -196,9 +206,12 @@ pub(super) fn write(tx: &Transaction<'_>, change: &StoreChange, now: Timestamp) 
                 .execute(pane.each_ref().map(|p| p as &dyn rusqlite::ToSql))?;
         }
         StoreChange::EndRuntime { id, at } => {
-            tx.prepare_cached("UPDATE runtimes SET ended_at = ?2 WHERE runtime_id = ?1 AND ended_at IS NULL")?
-                .execute(params![id.as_str(), at.as_microsecond()])?;
+            tx.prepare_cached(END_RUNTIME)?.execute(params![id.as_str(), at.as_microsecond()])?;
             tx.prepare_cached("DELETE FROM states WHERE runtime_id = ?1")?.execute([id.as_str()])?;
+        }
+        StoreChange::NoteResumed { old, new } => {
+            let note = "UPDATE runtimes SET launch = json_set(COALESCE(launch, '{}'), '$.resumed_as', ?2) WHERE runtime_id = ?1";
+            tx.prepare_cached(note)?.execute(params![old.as_str(), new.as_str()])?;
         }
         StoreChange::PutState { pane, runtime, record } => put_state(tx, pane, runtime, record)?,
         StoreChange::PutAgent { agent_id, agent_type, session, runtime, cwd, at } => {
@@ -229,6 +242,30 @@ pub(super) fn write(tx: &Transaction<'_>, change: &StoreChange, now: Timestamp) 
         StoreChange::SetClock { by, now, anchor } => clock::set(tx, *by, *now, anchor)?,
     }
     Ok(())
+}
+
+/// Ends a runtime, and notes where its pane was, because the row of the pane may be removed next.
+const END_RUNTIME: &str = "UPDATE runtimes SET ended_at = ?2, launch = json_set(COALESCE(launch, '{}'), '$.place',
+        json((SELECT json_object('session', p.session_name, 'window', p.window_name) FROM panes p
+              WHERE (p.target_id, p.server, p.pane_id) = (runtimes.target_id, runtimes.server, runtimes.pane_id))))
+    WHERE runtime_id = ?1 AND ended_at IS NULL";
+
+/// The processes of a server end shortly before the daemon sees that the server has ended.
+const SERVER_END_DELAY: SignedDuration = SignedDuration::from_secs(5);
+
+/// Marks the runtimes that ended with their server, which ended at this time: it is gone, or another generation runs.
+fn mark_ended_with_server(
+    tx: &Transaction<'_>,
+    key: &ServerKey,
+    now_runs: Option<Generation>,
+    at: Timestamp,
+) -> rusqlite::Result<()> {
+    let mark = "UPDATE runtimes SET launch = json_set(COALESCE(launch, '{}'), '$.ended_with_server', 1)
+        WHERE target_id = ?1 AND server = ?2 AND ended_at BETWEEN ?6 AND ?3 AND (server_pid, server_start) IS NOT (?4, ?5)";
+    let (pid, start) = now_runs.map(|generation| (generation.pid, generation.start_time)).unzip();
+    let (target, server) = (key.target.as_str(), key.server.as_str());
+    let since = at.checked_sub(SERVER_END_DELAY).unwrap_or(at).as_microsecond();
+    tx.prepare_cached(mark)?.execute(params![target, server, at.as_microsecond(), pid, start, since]).map(drop)
 }
 
 fn pane_params(key: &PaneKey) -> [String; 3] {

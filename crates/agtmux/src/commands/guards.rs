@@ -55,6 +55,15 @@ impl GuardArgs {
         Ok(ActionGuards { r#ref: reference, ..self.conditions() })
     }
 
+    /// Like [`resolved`](Self::resolved), but also accepts a reference that names no running agent, because it may name
+    /// one that has ended.
+    pub(crate) async fn resolved_or_ended(&self, daemon: &DaemonClient) -> CliResult<ActionGuards> {
+        match &self.reference {
+            Some(_) => self.unresolved(),
+            None => self.resolved(daemon).await,
+        }
+    }
+
     fn conditions(&self) -> ActionGuards {
         ActionGuards {
             if_runtime: self.if_runtime.clone(),

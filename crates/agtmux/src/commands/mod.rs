@@ -1,27 +1,35 @@
 //! The commands of `agtmux`, one per module.
 
 pub(crate) mod adapters;
+pub(crate) mod ask;
 pub(crate) mod attach;
 pub(crate) mod audit;
+pub(crate) mod broadcast;
 pub(crate) mod collect;
 pub(crate) mod config;
 pub(crate) mod daemon;
 pub(crate) mod demo;
+pub(crate) mod diff;
 pub(crate) mod emit;
 pub(crate) mod explain;
 pub(crate) mod filters;
 pub(crate) mod guards;
+pub(crate) mod handoff;
 pub(crate) mod history;
 pub(crate) mod hook;
 pub(crate) mod inbox;
 pub(crate) mod interface;
 pub(crate) mod kill;
+pub(crate) mod last;
 pub(crate) mod list;
 pub(crate) mod mirror;
+pub(crate) mod new;
 pub(crate) mod pick;
+pub(crate) mod rename;
 pub(crate) mod replay;
 pub(crate) mod respond;
 pub(crate) mod resume;
+mod resume_all;
 pub(crate) mod run;
 pub(crate) mod seen;
 pub(crate) mod send;
@@ -30,11 +38,13 @@ pub(crate) mod sort;
 pub(crate) mod status;
 pub(crate) mod target;
 pub(crate) mod task;
+pub(crate) mod text_args;
 pub(crate) mod view_output;
 pub(crate) mod wait;
 pub(crate) mod watch;
 pub(crate) mod web;
 mod welcome;
+pub(crate) mod worktree;
 
 use std::future::Future;
 
@@ -50,6 +60,8 @@ pub(crate) fn run(command: Option<CliCommand>) -> CliResult {
         Some(CliCommand::Watch(args)) => block_on(async { watch::run(args).await?.into_result() }),
         Some(CliCommand::Status { json }) => block_on(status::run(json)),
         Some(CliCommand::Send(args)) => block_on(send::run(args)),
+        Some(CliCommand::Ask(args)) => block_on(ask::run(args)),
+        Some(CliCommand::Last(args)) => block_on(last::run(args)),
         Some(CliCommand::Respond(args)) => block_on(respond::run(args)),
         Some(CliCommand::Attach(args)) => block_on(attach::run(args)),
         Some(CliCommand::ViewOutput(args)) => block_on(view_output::run(args)),
@@ -57,6 +69,12 @@ pub(crate) fn run(command: Option<CliCommand>) -> CliResult {
         Some(CliCommand::Kill(args)) => block_on(kill::run(args)),
         Some(CliCommand::Seen(args)) => block_on(seen::run(args)),
         Some(CliCommand::Resume(args)) => block_on(resume::run(args)),
+        Some(CliCommand::New(args)) => block_on(new::run(args)),
+        Some(CliCommand::Worktree(command)) => block_on(worktree::run(command)),
+        Some(CliCommand::Handoff(args)) => block_on(handoff::run(args)),
+        Some(CliCommand::Broadcast(args)) => block_on(broadcast::run(args)),
+        Some(CliCommand::Diff(args)) => block_on(diff::run(args)),
+        Some(CliCommand::Rename(args)) => block_on(rename::run(args)),
         Some(CliCommand::Audit(args)) => block_on(audit::run(args)),
         Some(CliCommand::Task(command)) => block_on(task::run(command)),
         Some(CliCommand::Mirror(command)) => block_on(mirror::run(command)),

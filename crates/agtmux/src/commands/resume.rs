@@ -6,14 +6,16 @@ use agtmux_core::sanitize;
 use clap::Args;
 
 use super::guards::GuardArgs;
+use super::resume_all::{self, ResumePoint, parse_point};
 use crate::error::{CliError, CliResult};
 use crate::output;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The agent starts in its old pane and its old directory. The pane must be dead or show a shell \
-    prompt. `agtmux audit` shows the runtime:ID of earlier agents.\n\n\
-    Example:\n  agtmux resume %12"
+    after_help = "The agent starts in its old directory and its old pane, which must be dead or show a shell prompt. \
+    If the pane is gone, the agent starts in a new window of its old session. A session that runs already is not started \
+    again. `agtmux list --ended` shows the runtime:ID of earlier agents.\n\n\
+    Examples:\n  agtmux resume %12\n  agtmux resume --all-from reboot"
 )]
 #[command(mut_arg("reference", |arg| arg.help("The ended agent: its pane (%12, work:1.2), its name, its runtime:ID, or its type or session if only one matches")))]
 #[command(mut_arg("if_runtime", |arg| arg.help("Fail unless the last agent in the pane had this runtime_id")))]
@@ -22,12 +24,22 @@ use crate::output;
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     guards: GuardArgs,
+    /// Start all agents again that ran until their tmux server went down: the last time (`reboot`), or since a time (such
+    /// as 2h or 2026-11-15T09:00:00Z). Shows the plan and asks
+    #[arg(long, value_name = "WHEN", value_parser = parse_point, conflicts_with = "reference")]
+    all_from: Option<ResumePoint>,
+    /// With --all-from: do not ask
+    #[arg(long, requires = "all_from")]
+    yes: bool,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) async fn run(args: Box<ResumeArgs>) -> CliResult {
+    if let Some(point) = args.all_from {
+        return resume_all::run(point, args.yes, args.json).await;
+    }
     let daemon = DaemonClient::from_env()?;
     let guards = args.guards.unresolved()?;
     let reference = guards.r#ref.clone();

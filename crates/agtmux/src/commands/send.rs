@@ -1,7 +1,5 @@
 //! `agtmux send`: sends text or keys to an agent and reports whether the text was submitted.
 
-use std::path::{Path, PathBuf};
-
 use agtmux_api::config::ConfigDuration;
 use agtmux_api::wire::{ActionOutcome, InputProfile, SendAction, SendReport, Verification, VerifiedBy};
 use agtmux_client::{DaemonClient, parse};
@@ -9,10 +7,10 @@ use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
 use super::guards::GuardArgs;
+use super::text_args::TextArgs;
 use super::wait::{self, WaitGoal, WaitPlan};
 use crate::choices::one_of;
 use crate::error::{CliError, CliResult};
-use crate::input::{self, MAX_BYTES};
 use crate::output;
 
 #[derive(Debug, Args)]
@@ -42,15 +40,8 @@ Examples:
 pub(crate) struct SendArgs {
     #[command(flatten)]
     guards: GuardArgs,
-    /// The text to send
-    #[arg(long, allow_hyphen_values = true)]
-    text: Option<String>,
-    /// Read the text from stdin
-    #[arg(long)]
-    stdin: bool,
-    /// Read the text from a file
-    #[arg(long, value_name = "FILE")]
-    file: Option<PathBuf>,
+    #[command(flatten)]
+    text: TextArgs,
     /// Press this key, such as Escape, C-u or Down. If you also send a text, the key is pressed between the text and
     /// Enter. You can give this option several times
     #[arg(long = "key", value_name = "KEY")]
@@ -83,7 +74,7 @@ pub(crate) struct SendArgs {
 }
 
 pub(crate) async fn run(args: Box<SendArgs>) -> CliResult {
-    let text = text(&args)?;
+    let text = args.text.read()?;
     if text.is_none() && args.keys.is_empty() {
         return Err(CliError::usage("nothing to send: no text and no key given")
             .hint("agtmux send REF --text TEXT")
@@ -130,29 +121,7 @@ async fn wait_for_turn(args: &SendArgs, answer: &[u8]) -> CliResult {
     result.into_exit(&plan)
 }
 
-fn text(args: &SendArgs) -> CliResult<Option<String>> {
-    match (&args.text, args.stdin, &args.file) {
-        (Some(text), ..) => Ok(Some(text.clone())),
-        (None, true, _) => read(Path::new("-")).map(Some),
-        (None, false, Some(file)) => read(file).map(Some),
-        (None, false, None) => Ok(None),
-    }
-}
-
-fn read(path: &Path) -> CliResult<String> {
-    let bytes = input::read(path)?;
-    if bytes.len() > MAX_BYTES {
-        // Check the size before the encoding: the truncated text may end inside a character.
-        return Err(CliError::usage(format!("'{}' is too large: the limit is {MAX_BYTES} bytes", path.display()))
-            .hint("tell the agent to read the file"));
-    }
-    String::from_utf8(bytes).map_err(|_| {
-        CliError::usage(format!("'{}' is not UTF-8 text", path.display()))
-            .hint("convert the file to UTF-8, for example with iconv")
-    })
-}
-
-fn outcome_line(done: &ActionOutcome<SendReport>) -> String {
+pub(super) fn outcome_line(done: &ActionOutcome<SendReport>) -> String {
     let SendReport { verified, by, attempts, bytes, left_copy_mode, .. } = &done.report;
     let how = match (verified, by) {
         (Verification::Confirmed, VerifiedBy::Event) => "submitted, confirmed by the agent",

@@ -1,17 +1,21 @@
 //! Actions: requests, outcomes and audit records.
 
+mod last;
+mod new;
 mod outcome;
 mod record;
 mod request;
 
+pub use last::{AnswerEnding, AnswerSource, AnsweredTurn, LastAction, LastReport};
+pub use new::{NewAction, NewPlace, NewReport, PromptDelivery, PromptStatus};
 pub use outcome::{
-    ActionOutcome, AttachPlan, AttachSession, KillReport, OutputReport, PaneHealth, RespondReport, ResumeReport,
-    SeenReport, SendReport, SshDestination, VerifiedBy,
+    ActionOutcome, AttachPlan, AttachSession, KillReport, OutputReport, PaneHealth, RenameReport, RespondReport,
+    ResumeReport, SeenReport, SendReport, SshDestination, VerifiedBy,
 };
 pub use record::{ActionRecord, ActionStatus, AuditCaller, AuditLog, AuditQuery};
 pub use request::{
     ActionGuards, ActionKind, ActionSnapshot, AttachAction, DialogAnswer, InputProfile, KillAction, KillSignal,
-    OutputAction, PaneIdentityGuard, RespondAction, ResumeAction, SeenAction, SendAction, SnapshotAction,
+    OutputAction, PaneIdentityGuard, RenameAction, RespondAction, ResumeAction, SeenAction, SendAction, SnapshotAction,
 };
 
 use agtmux_core::named_enum;

@@ -139,6 +139,14 @@ pub struct KillReport {
     pub ended: bool,
 }
 
+/// The result of naming an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+pub struct RenameReport {
+    pub name: String,
+    /// The name that the agent had before.
+    pub previous: Option<String>,
+}
+
 /// The result of resuming an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 pub struct ResumeReport {

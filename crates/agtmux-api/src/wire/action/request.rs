@@ -194,6 +194,16 @@ pub struct ResumeAction {
     pub guards: ActionGuards,
 }
 
+/// Gives an agent a name.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RenameAction {
+    #[serde(flatten)]
+    pub guards: ActionGuards,
+    /// The name: at most 64 letters, digits, `-`, `_` and `.`. No other agent of the host may have it.
+    pub name: String,
+}
+
 /// Takes a snapshot that later actions can name. A snapshot is valid for `actions.snapshot_lifetime`, 30 seconds by
 /// default.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
@@ -252,8 +262,12 @@ named_enum!(
         Respond => "respond",
         Attach => "attach",
         ViewOutput => "view-output",
+        Last => "last",
         Kill => "kill",
         Resume => "resume",
+        /// An agent was started.
+        New => "new",
+        Rename => "rename",
         /// An action on a managed task.
         Task => "task",
         /// An action on a shared terminal.
@@ -266,6 +280,8 @@ named_enum!(
         Web => "web",
         /// An agent was given a name.
         Name => "name",
+        /// A worktree was made or removed.
+        Worktree => "worktree",
         /// A completed agent was marked as seen.
         Seen => "seen",
     }
@@ -274,7 +290,7 @@ named_enum!(
 impl ActionKind {
     /// Whether the action changes anything.
     pub fn is_mutating(self) -> bool {
-        !matches!(self, Self::Attach | Self::ViewOutput)
+        !matches!(self, Self::Attach | Self::ViewOutput | Self::Last)
     }
 }
 
@@ -283,6 +299,7 @@ mod tests {
     use serde::de::DeserializeOwned;
     use serde_json::{Value, json};
 
+    use super::super::{LastAction, NewAction};
     use super::*;
 
     /// Checks that an action with an unknown field is rejected. serde does not promise that `flatten` and
@@ -314,6 +331,9 @@ mod tests {
         assert_rejects_unknown_fields::<OutputAction>(with("lines", json!(3)));
         assert_rejects_unknown_fields::<AttachAction>(guards.clone());
         assert_rejects_unknown_fields::<ResumeAction>(guards.clone());
+        assert_rejects_unknown_fields::<LastAction>(with("turns", json!(2)));
+        assert_rejects_unknown_fields::<RenameAction>(with("name", json!("x")));
+        assert_rejects_unknown_fields::<NewAction>(json!({"agent": "claude", "place": {"split": "%1"}}));
         assert_rejects_unknown_fields::<SnapshotAction>(guards.clone());
         assert_rejects_unknown_fields::<PaneIdentityGuard>(guards["if_pane"].clone());
     }

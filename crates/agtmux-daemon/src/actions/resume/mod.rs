@@ -1,6 +1,7 @@
 //! `resume`: restarts an agent that has ended. The agent runs in the same pane and directory as before and continues
 //! its session.
 
+mod revive;
 pub(super) mod shell;
 
 use std::time::Duration;
@@ -10,6 +11,7 @@ use agtmux_api::host_protocol::HubRequest;
 use agtmux_api::wire::{ActionGuards, ActionOutcome, InputProfile, ResumeAction, ResumeReport};
 use agtmux_core::ids::TargetName;
 use agtmux_core::refs::{PaneRef, is_agent_name};
+use agtmux_core::runtime::RuntimeId;
 use agtmux_tmux::{PaneInput, TmuxKey, quoted_for_shell};
 use tokio::time::{Instant, sleep};
 
@@ -39,6 +41,10 @@ impl Actions {
                 return Err(self.reject(request, error).await);
             }
         };
+        // The pane of a runtime that ended with it, or with its server, is gone.
+        if let Some(past) = wanted.as_ref().filter(|past| past.has_ended && past.is_local && past.pane_ref.is_none()) {
+            return self.revive(action, past.clone(), caller).await;
+        }
         // An ended runtime cannot be located, but its pane can.
         let pane_ref = wanted.as_ref().and_then(|past| past.pane_ref.as_ref()).map(PaneRef::to_string);
         let guards = ActionGuards {
@@ -100,7 +106,7 @@ impl Actions {
 
     /// Finds the runtime that the reference names: by `runtime:ID`, or the ended agent with this name, type or session.
     /// `None` if the reference has another form, if the id is unknown, or if an agent that still runs matches.
-    async fn named_runtime(&self, reference: &str) -> ApiResult<Option<PastRuntime>> {
+    pub(super) async fn named_runtime(&self, reference: &str) -> ApiResult<Option<PastRuntime>> {
         match reference.parse() {
             Ok(PaneRef::Runtime(id)) => {
                 Ok(self.0.store.read(move |connection| past_runtimes::by_id(connection, id.as_str())).await?)
@@ -138,11 +144,20 @@ async fn resume(pane: &ActionPane<'_>, wanted: Option<PastRuntime>) -> ApiResult
         }
         None => type_into_shell(pane, cwd, &command).await?,
     };
-    let resumed_runtime_id = wait_for_runtime(pane, &past).await;
-    Ok(ResumeReport { command, session, resumed_runtime_id })
+    let resumed = wait_for_runtime(pane, &past.agent_type).await;
+    // `agtmux run` gives the agent its name itself.
+    if let (Some(runtime), Some(name), false) = (&resumed, &past.name, past.launch.wrapped)
+        && let Err(error) = pane.actions.0.engine.name_agent(runtime.clone(), name.clone()).await
+    {
+        tracing::warn!(%runtime, error = error.message, "a resumed agent did not get its name back");
+    }
+    if let Some(runtime) = &resumed {
+        pane.actions.note_resumed(&past.runtime_id, runtime).await;
+    }
+    Ok(ResumeReport { command, session, resumed_runtime_id: resumed.map(|id| id.to_string()) })
 }
 
-async fn last_runtime_in_pane(pane: &ActionPane<'_>) -> ApiResult<PastRuntime> {
+pub(super) async fn last_runtime_in_pane(pane: &ActionPane<'_>) -> ApiResult<PastRuntime> {
     pane.actions.last_runtime_in(&pane.located).await?.ok_or_else(|| {
         let hint = "agtmux history runtime:ID   (shows an agent that has ended)";
         precondition(format!("no agent has run in {} since agtmux first saw the pane", pane.located.key.pane), hint)
@@ -150,7 +165,7 @@ async fn last_runtime_in_pane(pane: &ActionPane<'_>) -> ApiResult<PastRuntime> {
 }
 
 /// Fails if another agent or program has run in the pane since the runtime `past` ended.
-fn check_pane_epoch(located: &LocatedPane, forced: bool, past: &PastRuntime) -> ApiResult<()> {
+pub(super) fn check_pane_epoch(located: &LocatedPane, forced: bool, past: &PastRuntime) -> ApiResult<()> {
     let next = past.has_ended && past.generation == located.generation && past.epoch + 1 == located.pane.epoch;
     if next || (forced && past.generation == located.generation) {
         return Ok(());
@@ -161,13 +176,18 @@ fn check_pane_epoch(located: &LocatedPane, forced: bool, past: &PastRuntime) -> 
 }
 
 fn command_line(pane: &ActionPane<'_>, past: &PastRuntime) -> ApiResult<(String, String)> {
-    let registry = pane.actions.0.discovery.registry();
-    let agent = &past.agent_type;
+    let (session, command) = resume_command(pane.actions, &past.agent_type, past.session.as_ref())?;
+    Ok((session, launched_like(past, command)))
+}
+
+/// The session, and the command that continues it.
+fn resume_command(actions: &Actions, agent: &str, session: Option<&String>) -> ApiResult<(String, String)> {
+    let registry = actions.0.discovery.registry();
     let Some(resume) = registry.agent(agent).and_then(|agent| agent.resume()) else {
         let message = format!("agtmux does not know how to resume a session of {agent}");
         return Err(precondition(message, "add [resume] to the agent's manifest: docs/add-your-agent.md"));
     };
-    let Some(session) = past.session.clone() else {
+    let Some(session) = session.cloned() else {
         let message = format!("the session id of {agent} is not known");
         return Err(precondition(message, "agtmux setup   (installs hooks that report session ids)"));
     };
@@ -177,7 +197,7 @@ fn command_line(pane: &ActionPane<'_>, past: &PastRuntime) -> ApiResult<(String,
             "start the agent by hand",
         ));
     };
-    Ok((session, launched_like(past, command)))
+    Ok((session, command))
 }
 
 /// Adds the wrapper and the arguments with which the agent was first started to the command that resumes it.
@@ -195,7 +215,7 @@ fn launched_like(past: &PastRuntime, command: String) -> String {
 }
 
 /// Quotes a word for a shell, unless the word contains only characters without a special meaning.
-fn shell_word(word: &str) -> String {
+pub(super) fn shell_word(word: &str) -> String {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:@+,%".contains(&b);
     if !word.is_empty() && word.bytes().all(is_plain) { word.to_owned() } else { quoted_for_shell(word) }
 }
@@ -222,17 +242,15 @@ async fn type_into_shell(pane: &ActionPane<'_>, cwd: Option<&str>, command: &str
     Ok(line)
 }
 
-/// Waits until agtmux detects the restarted agent, and returns the id of its runtime.
-async fn wait_for_runtime(pane: &ActionPane<'_>, past: &PastRuntime) -> Option<String> {
+/// Waits until agtmux detects an agent of this type in the pane, and returns the id of its runtime.
+pub(super) async fn wait_for_runtime(pane: &ActionPane<'_>, agent_type: &str) -> Option<RuntimeId> {
     let (engine, reference) = (&pane.actions.0.engine, pane_ref(pane)?);
     let started = Instant::now();
     while started.elapsed() < DETECT_TIMEOUT {
         sleep(POLL_INTERVAL).await;
         let Ok(located) = engine.locate(reference.clone()).await else { return None };
         match located.agent {
-            Some(agent) if agent.runtime.agent_type.as_str() == past.agent_type => {
-                return Some(agent.runtime.id.to_string());
-            }
+            Some(agent) if agent.runtime.agent_type.as_str() == agent_type => return Some(agent.runtime.id),
             _ if started.elapsed() < START_TIMEOUT => {}
             _ if located.pane.dead.is_some() => return None,
             _ => {

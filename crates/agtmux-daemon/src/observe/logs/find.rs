@@ -1,12 +1,10 @@
 use std::fs;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use agtmux_agents::AgentLogFile;
 use agtmux_tmux::platform::ProcessTable;
 
-/// The search looks at no more directory entries than this.
-const MAX_ENTRIES: usize = 10_000;
+use crate::observe::agent_paths::{matching_entries, matching_paths};
 
 /// Finds the logs of the first process in the agent's process tree that has any. The agent's process may be only a
 /// wrapper, so the search includes its descendants. Processes after the first one with logs are ignored, because they
@@ -40,22 +38,8 @@ fn open_logs(spec: &AgentLogFile, root: &Path, pid: u32, table: &dyn ProcessTabl
 
 /// The logs in all directories that contain a lock file with this name.
 fn locked_logs(spec: &AgentLogFile, root: &Path, lock: &str) -> Vec<PathBuf> {
-    let mut dirs = vec![root.to_owned()];
-    let mut parts: Vec<&str> = spec.path.split('/').collect();
-    let name = parts.pop().unwrap_or_default();
-    for part in parts {
-        dirs = dirs.iter().flat_map(|dir| matching_entries(dir, part)).take(MAX_ENTRIES).collect();
-    }
+    let (above, name) = spec.path.rsplit_once('/').unwrap_or(("", &spec.path));
+    let dirs = matching_paths(root, above);
     let ours = dirs.iter().filter(|dir| fs::symlink_metadata(dir.join(lock)).is_ok());
     ours.flat_map(|dir| matching_entries(dir, name)).collect()
-}
-
-/// The entries of a directory that match a pattern.
-fn matching_entries(dir: &Path, pattern: &str) -> Vec<PathBuf> {
-    if !pattern.contains('*') {
-        return vec![dir.join(pattern)];
-    }
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten().take(MAX_ENTRIES);
-    let fits = |name: &[u8]| agtmux_agents::name_matches(pattern, name);
-    entries.filter(|entry| fits(entry.file_name().as_bytes())).map(|entry| entry.path()).collect()
 }

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 
 use self::format::{FormatItem, ItemFormat};
 use super::filters::{FilterArgs, GroupFilterArgs};
+use super::resume_all;
 use super::sort::{PaneSort, orders};
 use crate::choices::one_of;
 use crate::error::CliResult;
@@ -54,6 +55,9 @@ struct PanesArgs {
     /// agtmux prints the known names
     #[arg(short = 'F', long, value_name = "FORMAT", conflicts_with = "json", value_parser = ItemFormat::<PaneItem>::parse)]
     format: Option<ItemFormat<PaneItem>>,
+    /// List the agents of this machine that have ended, instead of panes
+    #[arg(long, conflicts_with_all = ["format", "all", "state", "agent", "needs_action"])]
+    ended: bool,
     /// Print the daemon's response as JSON
     #[arg(long)]
     json: bool,
@@ -99,6 +103,7 @@ struct SessionsArgs {
 
 pub(crate) async fn run(args: ListArgs) -> CliResult {
     match args.what.unwrap_or(ListCommand::Panes(args.panes)) {
+        ListCommand::Panes(args) if args.ended => resume_all::list_ended(args.json).await,
         ListCommand::Panes(args) => {
             let table = |panes: &[PaneItem], now| render::panes(panes, now);
             let form = ListForm { json: args.json, format: args.format, table };

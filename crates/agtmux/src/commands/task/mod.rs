@@ -8,10 +8,10 @@ mod list;
 mod log_writer;
 mod logs;
 mod run;
-mod session_args;
+pub(crate) mod session_args;
 mod session_name;
 mod startup;
-mod wait;
+pub(crate) mod wait;
 
 use std::ffi::OsString;
 use std::path::Path;

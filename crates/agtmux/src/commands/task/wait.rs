@@ -34,7 +34,7 @@ pub(crate) struct TaskWaitArgs {
     json: bool,
 }
 
-pub(super) enum TaskWaitOutcome {
+pub(crate) enum TaskWaitOutcome {
     Ended(Box<TaskEvent>),
     TimedOut,
     /// The daemon will not report an end of this run, because the task was restarted or agtmux removed its window.
@@ -108,7 +108,7 @@ pub(super) fn removed_error(task: &str) -> CliError {
     CliError::failed(format!("task '{task}' was removed or restarted before it ended")).hint("agtmux task list")
 }
 
-pub(super) async fn wait_until_end(
+pub(crate) async fn wait_until_end(
     daemon: &DaemonClient,
     query: TaskEventsQuery,
     patience: Option<Duration>,

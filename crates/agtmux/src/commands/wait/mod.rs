@@ -216,6 +216,19 @@ impl WaitedAgents {
 }
 
 impl WaitReport {
+    /// The state with which the only agent of the plan met the goal. `None` if it did not, or if it ended.
+    pub(crate) fn reached_state(&self) -> Option<State> {
+        self.agents.first().filter(|_| self.outcome == WaitOutcome::Reached)?.reached
+    }
+
+    pub(crate) fn timed_out(&self) -> bool {
+        self.outcome == WaitOutcome::TimedOut
+    }
+
+    pub(crate) fn asks(&self) -> bool {
+        self.outcome == WaitOutcome::Asks
+    }
+
     /// One line per agent that has reached a goal. The line shows the state that met the goal, which may differ from
     /// the agent's current state.
     pub(crate) fn lines(&self) -> Vec<String> {

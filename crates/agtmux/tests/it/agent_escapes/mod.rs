@@ -7,6 +7,7 @@ mod owned_tasks;
 mod panes;
 mod random_chains;
 mod raw_requests;
+mod starts;
 
 use agent_fixture::AgentFixture;
 

@@ -6,6 +6,8 @@
 
 mod driver;
 mod failure_scenarios;
+mod last;
+mod new;
 mod outcomes;
 mod record;
 mod report;

@@ -272,3 +272,9 @@ pub(crate) fn print_line(line: &str) {
     // A closed stderr is not an error.
     let _ = writeln!(std::io::stderr(), "{line}");
 }
+
+/// How many rounds a test with a real agent has: 20 in a soak run, or as many as `AGTMUX_ROUNDS` says.
+pub(super) fn rounds(usual: usize) -> usize {
+    let given = std::env::var("AGTMUX_ROUNDS").ok().and_then(|rounds| rounds.parse().ok());
+    given.unwrap_or(if agtmux_testkit::agtmux::soak() { 20 } else { usual })
+}

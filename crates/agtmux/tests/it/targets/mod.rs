@@ -4,6 +4,7 @@ mod attach;
 mod hostile;
 mod injection;
 mod network_cuts;
+mod new_agents;
 mod noisy_host;
 mod outages;
 mod remote_agents;

@@ -5,6 +5,8 @@ mod send_session;
 mod stopped_agent;
 mod tally;
 
+pub(super) use sample_texts::arrived_unchanged;
+
 use agtmux_testkit::agtmux::soak;
 use agtmux_testkit::real_agents::options::AgentVersionChoice;
 use agtmux_testkit::real_agents::states::EvidenceMode;
