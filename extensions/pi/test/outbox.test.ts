@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { beforeEach, mock, test } from "node:test";
-import type { TaskMessage } from "../extensions/agtmux/messages.ts";
+import type { ConversationMessage } from "../extensions/agtmux/messages.ts";
 import { ACK_MS, INPUT_MS, JOIN_MS, Outbox, START_MS } from "../extensions/agtmux/outbox.ts";
 
 interface Sent {
@@ -11,19 +11,22 @@ interface Sent {
 	details: unknown;
 }
 
-function message(seq: number, level: "info" | "warning" = "info"): TaskMessage {
+function message(seq: number, level: "info" | "warning" = "info"): ConversationMessage {
 	const event = { type: "exited", seq, at: new Date(seq).toISOString(), level };
 	const details = { source: "extension", notUserInput: true, sessionId: "s", sessionName: "pi-p-s", level, events: [event] };
 	return { customType: "tmux-task-event", text: `[mark] ${seq}`, body: String(seq), details };
 }
 
 /** A conversation that records what is sent, and an outbox whose start is over. */
-function conversation(options: { idle?: () => boolean; seq?: number } = {}) {
+function conversation(options: { idle?: () => boolean; seq?: number; quietBefore?: number } = {}) {
 	const sent: Sent[] = [];
 	const send = ({ content, details }: { content: string; details: unknown }, turn: boolean) => {
 		sent.push({ text: content, turn, details });
 	};
-	const outbox = new Outbox({ isIdle: options.idle ?? (() => true), send }, options.seq ?? 0);
+	const outbox = new Outbox(
+		{ isIdle: options.idle ?? (() => true), send },
+		{ customType: "tmux-task-event", seq: options.seq ?? 0, quietBefore: options.quietBefore },
+	);
 	mock.timers.tick(START_MS);
 	return { sent, outbox, arrive: (one: Sent) => outbox.onMessage({ role: "custom", customType: "tmux-task-event", details: one.details }) };
 }
@@ -139,7 +142,7 @@ test("an exception of an ended session does not leave the timer", () => {
 	const send = () => {
 		throw new Error("This extension ctx is stale");
 	};
-	const outbox = new Outbox({ isIdle: () => true, send }, 0);
+	const outbox = new Outbox({ isIdle: () => true, send }, { customType: "tmux-task-event", seq: 0 });
 	outbox.add(message(1));
 	assert.doesNotThrow(() => mock.timers.tick(START_MS + JOIN_MS));
 });
@@ -150,4 +153,15 @@ test("a stopped outbox sends nothing", () => {
 	outbox.stop();
 	mock.timers.tick(60_000);
 	assert.equal(sent.length, 0);
+});
+
+test("an outbox without turns delivers everything without a turn", () => {
+	const { sent, outbox } = conversation({ quietBefore: Infinity });
+	outbox.add(message(1));
+	mock.timers.tick(JOIN_MS);
+	outbox.onRunStart();
+	outbox.onRunEnd(true);
+	outbox.add(message(2));
+	mock.timers.tick(JOIN_MS);
+	assert.deepEqual(sent.map(({ turn }) => turn), [false, false]);
 });

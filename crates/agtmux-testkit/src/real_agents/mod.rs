@@ -61,6 +61,11 @@ pub trait ConformanceAgent: Sync {
         &EvidenceMode::ALL
     }
 
+    /// The packages to install beside this version, if npm cannot install it, but its archive runs with these.
+    fn archive_with(&self, _version: &str) -> Option<&'static [&'static str]> {
+        None
+    }
+
     /// Whether the agent may need a newer node than the one on this machine.
     fn needs_newer_node(&self) -> bool {
         false

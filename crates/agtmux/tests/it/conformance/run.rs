@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use agtmux_testkit::real_agents::install::{InstalledAgent, install, newest_version};
+use agtmux_testkit::real_agents::install::{self, InstalledAgent, newest_version};
 use agtmux_testkit::real_agents::options::{AgentVersionChoice, ConformanceOptions, PaneSize};
 use agtmux_testkit::real_agents::sandbox::{AgentSandbox, SandboxOptions};
 use agtmux_testkit::real_agents::states::EvidenceMode;
@@ -90,8 +90,7 @@ pub(crate) fn install_agent(
         AgentVersionChoice::Newest => newest_version(registry, package)?,
         AgentVersionChoice::Exact(version) => version.to_owned(),
     };
-    let installed = install(registry, package, &version)?;
-    let installed = if agent.needs_newer_node() { installed.with_newer_node()? } else { installed };
+    let installed = install::install_agent(agent, &version)?;
     let note = match (selected, version == pinned) {
         (AgentVersionChoice::Newest, true) => " (newest, same as pinned)".to_owned(),
         (AgentVersionChoice::Newest, false) => format!(" (newest; pinned is {pinned})"),

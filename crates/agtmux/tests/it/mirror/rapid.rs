@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use agtmux_testkit::agtmux::soak;
+use agtmux_testkit::agtmux::{SOON, soak};
+use agtmux_testkit::{process, wait_until};
 use serde_json::Value;
 
-use super::for_each_shell;
+use super::{MirrorFixture, for_each_shell};
 
 /// What the person types.
 fn line(number: usize) -> String {
@@ -55,7 +56,66 @@ fn rapid_commands_and_the_keys_of_the_person_never_mix() {
             let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
             without_codes(&text("output")) == text("command").replace("echo ", "") + "\n"
         };
-        let wrong: Vec<_> = items.iter().filter(|item| !is_own(item)).collect();
+        // The outputs of earlier commands are no longer stored.
+        let is_stored = |item: &&Value| item["truncated"] == false;
+        assert!(items.iter().rev().take(20).all(|item| is_stored(&item)), "{}", fixture.shell);
+        let wrong: Vec<_> = items.iter().filter(is_stored).filter(|item| !is_own(item)).collect();
         assert!(wrong.is_empty(), "{}: {wrong:?}", fixture.shell);
     });
+}
+
+/// While commands run, the daemon is killed again and again. Each command writes a line, so that it is known how often it
+/// ran.
+#[test]
+fn rapid_commands_survive_a_daemon_that_is_killed_at_random() {
+    let count = if soak() { 1000 } else { 12 };
+    for_each_shell(|fixture| {
+        let log = fixture.world.dir().join("tmp/runs");
+        std::fs::write(&log, "").expect("the world is writable");
+        let over = AtomicBool::new(false);
+        let (results, kills) = std::thread::scope(|scope| {
+            let killer = scope.spawn(|| {
+                let (mut kills, mut next) = (0_usize, 1);
+                while !over.load(Ordering::Relaxed) {
+                    let lines = || std::fs::read_to_string(&log).map_or(0, |text| text.lines().count());
+                    wait_until("some commands", SOON, || lines() >= next || over.load(Ordering::Relaxed));
+                    kills += usize::from(daemon_pid(fixture).is_some_and(try_kill));
+                    next = lines() + 1 + kills * 7 % 11;
+                }
+                kills
+            });
+            let results: Vec<_> = (0..count)
+                .map(|n| {
+                    fixture.exec(&format!("echo {n} >>{}; echo agent {n}; sh -c 'exit {}'", log.display(), n % 50))
+                })
+                .collect();
+            over.store(true, Ordering::Relaxed);
+            (results, killer.join().expect("the killer ends"))
+        });
+        let runs = std::fs::read_to_string(&log).expect("text");
+        let mut unknown = 0;
+        for (n, result) in results.iter().enumerate() {
+            let times = runs.lines().filter(|line| *line == n.to_string()).count();
+            let is_right =
+                result.text() == format!("agent {n}\n") && result.code == i32::try_from(n % 50).ok() && times == 1;
+            let is_reported = !result.stderr.is_empty() && times <= 1;
+            assert!(is_right || is_reported, "{}: {n} ran {times} times: {result:?}", fixture.shell);
+            unknown += usize::from(!is_right);
+        }
+        assert!(kills > 0, "{}: the daemon was killed", fixture.shell);
+        eprintln!("{}: {count} commands, {kills} kills, {unknown} results unknown or not run", fixture.shell);
+    });
+}
+
+/// The pid of the daemon if one runs. Starts none.
+fn daemon_pid(fixture: &MirrorFixture) -> Option<u32> {
+    let is_daemon = |pid: &u32| {
+        let argv = process::argv(*pid);
+        argv.iter().any(|word| word == b"daemon") && argv.iter().any(|word| word == b"run")
+    };
+    fixture.world.processes().into_iter().find(is_daemon)
+}
+
+fn try_kill(pid: u32) -> bool {
+    process::signal(pid, rustix::process::Signal::KILL)
 }
