@@ -22,12 +22,12 @@ export default function (pi: ExtensionAPI) {
 		copies[COPY] ??= self;
 	});
 	reportState(pi, isActive);
-	pi.on("session_start", (_event, ctx) => {
+	pi.on("session_start", (event, ctx) => {
 		if (!isActive()) return;
 		// Earlier versions do not report the end of a run, so no message could be delivered safely.
 		if (ctx.mode === undefined) return ctx.ui.notify("Background tasks are off: pi-agtmux needs Pi 0.87.1 or newer.", "warning");
 		session?.stop();
-		session = new TaskSession(pi, ctx);
+		session = new TaskSession(pi, ctx, event.reason);
 		registerCommand(pi, () => session);
 		registerMirrorCommand(pi, async () => {
 			await session?.mirrorReady;

@@ -42,10 +42,13 @@ export class TaskSession {
 	private readonly startedAt = Date.now();
 	private readonly pi: ExtensionAPI;
 	private readonly ctx: ExtensionContext;
+	/** Why the session began. */
+	private readonly reason: string;
 
-	constructor(pi: ExtensionAPI, ctx: ExtensionContext) {
+	constructor(pi: ExtensionAPI, ctx: ExtensionContext, reason: string) {
 		this.pi = pi;
 		this.ctx = ctx;
+		this.reason = reason;
 		const isIdle = () => this.alive && ctx.isIdle();
 		this.outbox = new Outbox(
 			{
@@ -135,7 +138,9 @@ export class TaskSession {
 	private async startMirror(): Promise<void> {
 		if (!this.mirror || !Mirror.isWanted(this.settings.mirror)) return;
 		const { text, done } = await this.mirror.turnOn();
-		this.safely(() => (done ? this.notice(text) : this.warn(text)));
+		// After /reload the user knows it, and Pi shows only the last notice.
+		const isKnown = done && this.reason === "reload";
+		this.safely(() => !isKnown && (done ? this.notice(text) : this.warn(text)));
 	}
 
 	private follow(sessionName: string, sessionId: string): void {

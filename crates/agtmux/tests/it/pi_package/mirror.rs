@@ -107,7 +107,10 @@ fn a_task_started_in_the_shared_terminal_belongs_to_the_session() {
 fn a_command_in_the_shared_terminal_is_interrupted_by_escape_and_by_its_timeout() {
     let Some((pi, pane)) = start_with(&json!({"mirror": {"enabled": true, "timeout": 2}})) else { return };
     let (text, is_error) = pi.tool_result("RUN echo started; sleep 1000");
-    assert_eq!((text.as_str(), is_error), ("started\n^C\n\nCommand timed out after 2 seconds", true));
+    assert!(
+        text.starts_with("started\n^C") && text.ends_with("\nCommand timed out after 2 seconds") && is_error,
+        "{text}"
+    );
     pi.type_line("CALL bash {\"command\": \"echo second; sleep 1000\", \"timeout\": 900}");
     wait_until("the command", SOON, || terminals(&pi)[0]["status"] == "running");
     pi.wait_for_screen("its output in Pi", |screen| screen.lines().any(|line| line.trim() == "second"));
@@ -125,7 +128,8 @@ fn a_closed_pane_is_made_again_and_followed() {
     let Some((pi, pane)) = start_with(&enabled()) else { return };
     assert_eq!(pi.tool_result("RUN echo one").0, "one\n");
     pi.sandbox.server.run(&["kill-pane", "-t", &pane]);
-    wait_until("the pane to close", SOON, || terminals(&pi).iter().all(|item| item["pane_id"] != pane.as_str()));
+    let is_closed = |item: &Value| item["pane_id"] != pane.as_str() || item["status"] == "closed";
+    wait_until("the pane to close", SOON, || terminals(&pi).iter().all(is_closed));
     assert_eq!(pi.tool_result("RUN echo two").0, "two\n");
     let next = ready_pane(&pi, &pane);
     type_in_pane(&pi, &next, "echo person");

@@ -144,7 +144,8 @@ impl PiFixture {
     #[track_caller]
     pub(super) fn type_line(&self, text: &str) {
         self.sandbox.paste(text);
-        let shown: String = text.chars().take(30).collect();
+        // A narrow box breaks the text into rows.
+        let shown: String = text.chars().filter(|c| !c.is_whitespace()).take(30).collect();
         self.wait_for_screen("the typed text", |screen| input_box(screen).contains(&shown));
         let (mut pressed, mut gone): (Option<Instant>, Option<Instant>) = (None, None);
         self.wait_for_screen("the line to be taken", |screen| {
@@ -272,11 +273,12 @@ impl PiFixture {
     }
 }
 
-/// The text between the last two borders of the screen.
+/// The text between the last two borders of the screen, without blanks.
 fn input_box(screen: &str) -> String {
     let is_border = |line: &&str| line.starts_with('─');
     let from_last = screen.lines().rev().skip_while(|line| !is_border(line)).skip(1);
-    from_last.take_while(|line| !is_border(line)).collect::<Vec<_>>().into_iter().rev().collect()
+    let rows: String = from_last.take_while(|line| !is_border(line)).collect::<Vec<_>>().into_iter().rev().collect();
+    rows.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
 fn is_newest() -> bool {
