@@ -4,6 +4,7 @@
 //! has begun to type a line, the shell puts that line aside and shows it again after the command.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::time::Duration;
 
 use agtmux_api::error::ApiResult;
@@ -43,9 +44,8 @@ impl Mirrors {
     ) -> ApiResult<()> {
         let text = command_text(terminal.spec.shell, record, terminal.view().state.cwd.as_deref());
         let input = format!("{}\n{text}", record.exec);
-        let exports = environment::exports(terminal.spec.shell, env);
-        let written = terminal.files.write(&terminal.files.environment(), exports.as_bytes());
-        let written = written.and_then(|()| terminal.files.write(&terminal.files.input(), input.as_bytes()));
+        let written = write_environment(terminal, env)
+            .and_then(|()| terminal.files.write(&terminal.files.input(), input.as_bytes()));
         written.map_err(|error| errors::not_stored(&error.to_string()))?;
         if let Err(error) = self.type_until_taken(terminal, &record.exec, deadline).await
             && terminal.files.withdraw_input(&record.exec).unwrap_or(false)
@@ -116,6 +116,15 @@ impl Mirrors {
             terminal.wait_for(Instant::now() + TAKE_TIMEOUT, |view| (!view.state.has_stash).then_some(())).await;
         }
     }
+}
+
+/// Writes the variables for the next command. The shell reads the file with each command, so an old file is emptied.
+fn write_environment(terminal: &SharedTerminal, env: &BTreeMap<String, String>) -> io::Result<()> {
+    let file = terminal.files.environment();
+    if env.is_empty() && !file.exists() {
+        return Ok(());
+    }
+    terminal.files.write(&file, environment::exports(terminal.spec.shell, env).as_bytes())
 }
 
 fn taken(view: &TerminalView, exec: &str) -> Option<()> {

@@ -1,10 +1,9 @@
 // Runs a command in the shared terminal: `agtmux mirror exec`. Imports only types of Pi, so that the tests need no Pi.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { isAbsolute } from "node:path";
 import type { BashOperations } from "@earendil-works/pi-coding-agent";
 import { lineSplitter } from "./follower.ts";
-import { program } from "./program.ts";
+import { program, programPath } from "./program.ts";
 
 /** An aborted command has this time to end. */
 export const ABORT_MS = 10_000;
@@ -59,8 +58,8 @@ const FULL_SCREEN = "\n[The command ran a full-screen program, whose screen is l
 function variablesOfPi(env: NodeJS.ProcessEnv | undefined): Record<string, string> {
 	const given = PI_VARIABLES.flatMap((name) => (env?.[name] === undefined ? [] : [[name, env[name]]]));
 	// The shell of the user may not find agtmux, which the helper of the skill runs.
-	const own = isAbsolute(program()) ? { AGTMUX_PROGRAM: program() } : {};
-	return { ...Object.fromEntries(given), ...own };
+	const path = programPath();
+	return { ...Object.fromEntries(given), ...(path ? { AGTMUX_PROGRAM: path } : {}) };
 }
 
 export function execArgs(

@@ -50,11 +50,11 @@ fn pi_installs_the_package_from_a_directory_an_archive_and_git() {
     fs::create_dir(&dir).expect("the world is writable");
     run_in_shell(&pi, &format!("npm pack --silent --pack-destination {} {PACKAGE}", dir.display()), "packed");
     let archive = fs::read_dir(&dir).expect("a directory").flatten().next().expect("an archive").path();
-    run_in_shell(&pi, &format!("pi install npm:file:{}", archive.display()), "installed-npm");
+    run_in_shell(&pi, &format!("pi install npm:pi-agtmux@file:{}", archive.display()), "installed-npm");
     assert!(pi.pi_dir().join("npm/node_modules/pi-agtmux/package.json").exists());
     assert!(!pi.pi_dir().join("npm/node_modules/@earendil-works").exists(), "Pi itself is not installed again");
     assert_loaded(&pi);
-    run_in_shell(&pi, &format!("pi remove npm:file:{}", archive.display()), "removed-npm");
+    run_in_shell(&pi, &format!("pi remove npm:pi-agtmux@file:{}", archive.display()), "removed-npm");
     // The whole repository of agtmux, as far as Pi reads it.
     let source = pi.sandbox.world().dir().join("source");
     let root = Path::new(PACKAGE).ancestors().nth(2).expect("the repository").display();
