@@ -52,6 +52,11 @@ pub trait ConformanceAgent: Sync {
     /// The name of the agent's package, and the version on which the screen patterns were measured.
     fn package(&self) -> (&'static str, &'static str);
 
+    /// Further versions whose core scenarios the soak tests run.
+    fn other_versions(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     fn registry(&self) -> PackageRegistry {
         PackageRegistry::Npm
     }

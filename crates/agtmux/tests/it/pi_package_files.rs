@@ -37,7 +37,7 @@ fn checker() -> Result<Checker, String> {
     let pi = *real_agents::ALL.iter().find(|agent| agent.name() == "pi").expect("Pi is a tested agent");
     let npm = |name, version| install(PackageRegistry::Npm, name, version).map(|installed| modules(&installed));
     let version = |version| install(PackageRegistry::Npm, "node", "22.23.3").and(install_agent(pi, version));
-    let (pinned, newest) = (version(pi.package().1)?, version("1.5.0")?);
+    let (pinned, newest) = (version(pi.package().1)?, version(pi.other_versions()[0])?);
     // The first directory is that of the newer node.
     let last =
         |installed: &InstalledAgent| installed.program_dirs.last().and_then(|dir| dir.parent()).map(Path::to_owned);

@@ -75,16 +75,10 @@ export class Mirror {
 	/** Opens the terminal, or uses the one that exists. Returns what to tell the user, and whether it worked. */
 	async turnOn(): Promise<{ text: string; done: boolean }> {
 		if (!process.env.TMUX || !process.env.TMUX_PANE) return { text: OUTSIDE_TMUX, done: false };
-		const shell = this.wantedShell();
-		const { code, stdout, stderr, missing } = await agtmux(
-			["mirror", "start", "--json", "--cwd", this.ctx.cwd, ...(shell ? ["--shell", shell] : [])],
-		);
+		const found = await this.open();
 		if (!this.alive) return { text: "", done: false };
-		const item = code === 0 ? parsed<MirrorItem>(stdout) : undefined;
-		if (!item) {
-			const why = missing ? "the program agtmux is not on PATH" : stderr.trim() || "agtmux gave no answer";
-			return { text: `The shared terminal is off: ${why}`, done: false };
-		}
+		if (typeof found === "string") return { text: `The shared terminal is off: ${found}`, done: false };
+		const item = found;
 		const pi = await import("@earendil-works/pi-coding-agent");
 		if (!this.alive) return { text: "", done: false };
 		this.isOn = true;
@@ -93,6 +87,25 @@ export class Mirror {
 		this.registerTools(pi);
 		this.use(item.mirror_id, item.pane_id, lastNumber(this.ctx.sessionManager.getEntries(), item.mirror_id));
 		return { text: `Commands of the agent run in pane ${item.pane_id} (${item.shell}). What you run there is shown to the agent.`, done: true };
+	}
+
+	/** The terminal that the user has named, or one beside Pi. The reason if there is none. */
+	private async open(): Promise<MirrorItem | string> {
+		const named = process.env.TMUX_MIRROR_TARGET;
+		if (named) {
+			const item = (await this.terminals()).find((one) => one.pane_id === named);
+			return item ?? `TMUX_MIRROR_TARGET names pane ${named}, which is not shared. In a shell of yours: agtmux mirror start --pane ${named}`;
+		}
+		const shell = this.wantedShell();
+		const { code, stdout, stderr, missing } = await agtmux(
+			["mirror", "start", "--json", "--cwd", this.ctx.cwd, ...(shell ? ["--shell", shell] : [])],
+		);
+		if (missing) return "the program agtmux is not on PATH";
+		return (code === 0 ? parsed<MirrorItem>(stdout) : undefined) ?? (stderr.trim() || "agtmux gave no answer");
+	}
+
+	private async terminals(): Promise<MirrorItem[]> {
+		return (await agtmuxJson<{ items: MirrorItem[] }>(["mirror", "status"]))?.items ?? [];
 	}
 
 	async turnOff(): Promise<string> {
@@ -111,9 +124,8 @@ export class Mirror {
 
 	async describe(): Promise<string> {
 		if (!this.isOn) return process.env.TMUX_PANE ? "The shared terminal is off. To turn it on: /mirror on" : OUTSIDE_TMUX;
-		const list = await agtmuxJson<{ items: MirrorItem[] }>(["mirror", "status"]);
-		const item = list?.items.find((one) => one.mirror_id === this.mirrorId);
-		if (!item) return "The shared terminal is on. Its pane is closed; the next command opens a new one.";
+		const item = (await this.terminals()).find((one) => one.mirror_id === this.mirrorId);
+		if (!item || item.status === "closed") return "The shared terminal is on. Its pane is closed; the next command opens a new one.";
 		const what = item.problem ?? (item.running ? `runs ${item.running.command ?? "a command"}` : item.status);
 		return `The shared terminal is on: pane ${item.pane_id}, ${item.shell}, ${what}`;
 	}

@@ -130,9 +130,13 @@ fn next_job(jobs: &Mutex<VecDeque<ScenarioJob>>) -> Option<ScenarioJob> {
 }
 
 /// Runs the core scenarios of one agent in one mode. The scenarios share one sandbox until one of them fails.
-pub(crate) fn run_core(agent: &str, mode: EvidenceMode) -> Result<Vec<ScenarioOutcome>, String> {
+pub(crate) fn run_core(
+    agent: &str,
+    version: AgentVersionChoice<'_>,
+    mode: EvidenceMode,
+) -> Result<Vec<ScenarioOutcome>, String> {
     let agent = real_agents::ALL.into_iter().find(|known| known.name() == agent).expect("a known agent");
-    let (installed, _) = install_agent(agent, AgentVersionChoice::Pinned)?;
+    let (installed, _) = install_agent(agent, version)?;
     let scenarios: Vec<Scenario> =
         scenario::all().into_iter().filter(|scenario| scenario.in_core && scenario.is_for(agent)).collect();
     let scenario_run = ScenarioRun::new(agent, &installed, mode, PaneSize(120, 40), None);

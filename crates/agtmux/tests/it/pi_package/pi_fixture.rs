@@ -22,9 +22,6 @@ const ENTER_INTERVAL: Duration = Duration::from_secs(2);
 /// A starting Pi has put the line back after this time.
 const PUT_BACK_TIME: Duration = Duration::from_millis(400);
 
-/// The tests of this directory run with two versions of Pi: as the module `pi_newest` with this one.
-const NEWEST: &str = "1.5.0";
-
 /// The directory of the package.
 pub(super) const PACKAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../extensions/pi");
 
@@ -64,7 +61,7 @@ impl PiFixture {
     #[track_caller]
     pub(super) fn open_core() -> Option<Self> {
         let agent = pi();
-        let version = if is_newest() { NEWEST } else { agent.package().1 };
+        let version = if is_newest() { agent.other_versions()[0] } else { agent.package().1 };
         let program_dirs = match install::install_agent(agent, version) {
             Ok(installed) => installed.program_dirs,
             Err(why) => {
@@ -281,6 +278,7 @@ fn input_box(screen: &str) -> String {
     rows.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
+/// The tests of this directory run with two versions of Pi: as the module `pi_newest` with the newer one.
 fn is_newest() -> bool {
     module_path!().contains("pi_newest")
 }
