@@ -72,8 +72,11 @@ export class Mirror {
 		this.outbox.stop();
 	}
 
-	/** Opens the terminal, or uses the one that exists. Returns what to tell the user, and whether it worked. */
-	async turnOn(): Promise<{ text: string; done: boolean }> {
+	/**
+	 * Opens the terminal, or uses the one that exists. Returns what to tell the user, and whether it worked. `isReload`: the
+	 * terminal was on a moment ago. Otherwise what the user did there before is private.
+	 */
+	async turnOn(isReload = false): Promise<{ text: string; done: boolean }> {
 		if (!process.env.TMUX || !process.env.TMUX_PANE) return { text: OUTSIDE_TMUX, done: false };
 		const found = await this.open();
 		if (!this.alive) return { text: "", done: false };
@@ -85,7 +88,8 @@ export class Mirror {
 		this.shell = item.shell;
 		choices[CHOICE] = true;
 		this.registerTools(pi);
-		this.use(item.mirror_id, item.pane_id, lastNumber(this.ctx.sessionManager.getEntries(), item.mirror_id));
+		const last = isReload ? lastNumber(this.ctx.sessionManager.getEntries(), item.mirror_id) : undefined;
+		this.use(item.mirror_id, item.pane_id, last);
 		return { text: `Commands of the agent run in pane ${item.pane_id} (${item.shell}). What you run there is shown to the agent.`, done: true };
 	}
 

@@ -137,9 +137,10 @@ export class TaskSession {
 
 	private async startMirror(): Promise<void> {
 		if (!this.mirror || !Mirror.isWanted(this.settings.mirror)) return;
-		const { text, done } = await this.mirror.turnOn();
+		const isReload = this.reason === "reload";
+		const { text, done } = await this.mirror.turnOn(isReload);
 		// After /reload the user knows it, and Pi shows only the last notice.
-		const isKnown = done && this.reason === "reload";
+		const isKnown = done && isReload;
 		this.safely(() => !isKnown && (done ? this.notice(text) : this.warn(text)));
 	}
 

@@ -89,6 +89,14 @@ fn commands_of_the_model_are_seen_and_those_of_the_user_reach_the_conversation_o
     let (text, _) = pi.tool_result("RUN echo in-pi; echo pane=$TMUX_PANE");
     assert!(text.contains(&format!("pane={}", pi.sandbox.pane)), "{text}");
     assert!(!pane_text(&pi, &pane).contains("in-pi"));
+    // What the person does while the terminal is not shared is private, also when it is shared again.
+    type_in_pane(&pi, &pane, "echo private");
+    wait_until("its output", SOON, || pane_text(&pi, &pane).matches("private").count() == 2);
+    pi.type_line("/mirror on");
+    ready_pane(&pi, "");
+    type_in_pane(&pi, &pane, "echo third");
+    let messages = pi.wait_for_messages_of(ACTIVITY, 3);
+    assert!(messages[2].to_string().contains("echo third"), "{messages:?}");
 }
 
 #[test]
