@@ -49,10 +49,10 @@ export function lastNumber(entries: readonly { type: string; customType?: string
 }
 
 /** Follows the commands of the user in the terminal of this pane, until the pane is closed. */
-export function followActivity(pane: string, after: number | undefined, onItem: (item: ActivityItem) => void): Follower<ActivityItem> {
+export function followActivity(pane: string, after: number, onItem: (item: ActivityItem) => void): Follower<ActivityItem> {
 	const command = ["mirror", "activity", "--follow", "--json", "--pane", pane];
 	return new Follower<ActivityItem>({
-		args: (after) => (after === undefined ? command : [...command, "--after", String(after)]),
+		args: (after) => [...command, "--after", String(after)],
 		position: (item) => item.number,
 		after,
 		env: {},

@@ -12,11 +12,11 @@ const MAX_STDERR = 2000;
 
 export interface FollowerOptions<Line> {
 	/** The command that prints one line of JSON per event after this position. */
-	args(after: number | undefined): string[];
+	args(after: number): string[];
 	/** The position of a line. */
 	position(line: Line): number;
-	/** Where to begin. `undefined`: with the next event. */
-	after: number | undefined;
+	/** Where to begin. */
+	after: number;
 	env: Record<string, string>;
 	onLine(line: Line): void;
 	/** Whether an exit is final. The follower then stops. */
@@ -25,7 +25,7 @@ export interface FollowerOptions<Line> {
 
 export class Follower<Line> {
 	private child: ChildProcess | undefined;
-	private after: number | undefined;
+	private after: number;
 	private retryMs = FIRST_RETRY_MS;
 	private timer: NodeJS.Timeout | undefined;
 	private stopped = false;
@@ -72,7 +72,7 @@ export class Follower<Line> {
 		if (this.stopped) return;
 		try {
 			const line = JSON.parse(text) as Line;
-			this.after = Math.max(this.after ?? 0, this.options.position(line));
+			this.after = Math.max(this.after, this.options.position(line));
 			this.retryMs = FIRST_RETRY_MS;
 			this.options.onLine(line);
 		} catch {

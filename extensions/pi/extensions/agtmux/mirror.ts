@@ -29,6 +29,8 @@ interface MirrorItem {
 	status: string;
 	problem: string | null;
 	running: { command: string | null } | null;
+	/** The number of the last command that was started. */
+	last_number: number;
 }
 
 export class Mirror {
@@ -88,8 +90,8 @@ export class Mirror {
 		this.shell = item.shell;
 		choices[CHOICE] = true;
 		this.registerTools(pi);
-		const last = isReload ? lastNumber(this.ctx.sessionManager.getEntries(), item.mirror_id) : undefined;
-		this.use(item.mirror_id, item.pane_id, last);
+		const told = isReload ? lastNumber(this.ctx.sessionManager.getEntries(), item.mirror_id) : undefined;
+		this.use(item.mirror_id, item.pane_id, told ?? item.last_number);
 		return { text: `Commands of the agent run in pane ${item.pane_id} (${item.shell}). What you run there is shown to the agent.`, done: true };
 	}
 
@@ -172,8 +174,8 @@ export class Mirror {
 		if (!active.includes(READ_TOOL)) this.pi.setActiveTools([...active, READ_TOOL]);
 	}
 
-	/** Follows what the user does in this terminal, after this command; without a number, from now on. */
-	private use(mirrorId: string, pane: string, after: number | undefined): void {
+	/** Follows what the user does in this terminal, after the command with this number. */
+	private use(mirrorId: string, pane: string, after: number): void {
 		if (!this.isOn || mirrorId === this.mirrorId) return;
 		this.mirrorId = mirrorId;
 		this.pane = pane;

@@ -81,7 +81,7 @@ fn commands_of_the_model_are_seen_and_those_of_the_user_reach_the_conversation_o
     type_in_pane(&pi, &pane, "echo second");
     let messages = pi.wait_for_messages_of(ACTIVITY, 2);
     assert!(!messages.iter().any(|message| message.to_string().contains("again")), "{messages:?}");
-    pi.wait_for_idle();
+    pi.wait_for_turns(MARK, 2);
     pi.type_line("/mirror status");
     pi.wait_for_screen("the status", |screen| screen.contains(&format!("pane {pane}, bash, ready")));
     pi.type_line("/mirror off");
@@ -187,12 +187,11 @@ fn activity_survives_a_reload_and_a_killed_daemon() {
     let Some((pi, pane)) = start_with(&enabled()) else { return };
     type_in_pane(&pi, &pane, "echo one");
     pi.wait_for_messages_of(ACTIVITY, 1);
-    pi.wait_for_request(MARK);
-    pi.wait_for_idle();
+    pi.wait_for_turns(MARK, 1);
     agtmux_testkit::agtmux::kill(agtmux_testkit::agtmux::pid(pi.sandbox.world()));
     type_in_pane(&pi, &pane, "echo two");
     pi.wait_for_messages_of(ACTIVITY, 2);
-    pi.wait_for_idle();
+    pi.wait_for_turns(MARK, 2);
     pi.type_line("/reload");
     pi.wait_for_screen("the reload", |screen| screen.contains("Reloaded") || screen.contains("reloaded"));
     ready_pane(&pi, "");

@@ -167,6 +167,18 @@ impl PiFixture {
         })
     }
 
+    /// Waits until this many requests with such a prompt have been answered, and the turn has ended.
+    #[track_caller]
+    pub(super) fn wait_for_turns(&self, text: &str, count: usize) {
+        wait_for(&format!("{count} answers to '{text}'"), PI_TIMEOUT, || {
+            let requests = self.sandbox.model.requests();
+            let answered =
+                requests.iter().filter(|request| request.asks(text) && request.answer_ended.is_some()).count();
+            if answered == count { Ok(()) } else { Err(format!("{answered}\n{}", self.screen())) }
+        });
+        self.wait_for_idle();
+    }
+
     /// How many requests have a prompt with a line that begins with this text.
     pub(super) fn request_count(&self, text: &str) -> usize {
         self.sandbox.model.requests().iter().filter(|request| request.asks(text)).count()
