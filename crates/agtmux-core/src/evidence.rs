@@ -139,7 +139,7 @@ pub struct Observation {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tentative: bool,
     /// Whether the adapter made the assertion because a text is missing on the screen. Such an observation does not
-    /// refute the agent's own report that a turn is running.
+    /// refute the agent's own report that a turn is running or that a dialog is open.
     #[serde(default, skip_serializing_if = "std::ops::Not::not", rename = "yields")]
     pub inferred_from_absence: bool,
     /// Whether the source shows no trace of any turn. Such an observation refutes the result of the last turn.

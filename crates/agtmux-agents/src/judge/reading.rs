@@ -46,7 +46,7 @@ impl ScreenReading {
             manifest.screen.iter().find_map(|r| Some((r, rule::matching_line(r, &regions, title.as_deref())?)));
         let Some((rule, excerpt)) = fitting else { return Self::default() };
         let observe_state = |assertion: &Assertion| Observation {
-            inferred_from_absence: rule.yields,
+            inferred_from_absence: if *assertion == Assertion::NoDialog { rule.overlaid } else { rule.yields },
             no_turn_visible: rule.anew,
             ..observe(*assertion, rule.conclusive, &rule.name, &excerpt)
         };

@@ -7,18 +7,24 @@ macro_rules! extension_files {
 }
 
 /// The names are relative to `extensions`. The last file of a package is removed last, and with it the directory.
-const FILES: [(&str, &str); 20] = extension_files![
+const FILES: [(&str, &str); 26] = extension_files![
     "opencode/agtmux.js",
     "pi/bin/pi-tmux-session-name",
     "pi/bin/pi-tmux-task-run",
+    "pi/extensions/agtmux/activity.ts",
     "pi/extensions/agtmux/command.ts",
     "pi/extensions/agtmux/follower.ts",
     "pi/extensions/agtmux/index.ts",
     "pi/extensions/agtmux/messages.ts",
+    "pi/extensions/agtmux/mirror-command.ts",
+    "pi/extensions/agtmux/mirror-exec.ts",
+    "pi/extensions/agtmux/mirror.ts",
     "pi/extensions/agtmux/outbox.ts",
     "pi/extensions/agtmux/panel.ts",
+    "pi/extensions/agtmux/pi-settings.ts",
     "pi/extensions/agtmux/program.ts",
     "pi/extensions/agtmux/session.ts",
+    "pi/extensions/agtmux/settings.ts",
     "pi/extensions/agtmux/shell.ts",
     "pi/extensions/agtmux/state.ts",
     "pi/extensions/agtmux/tasks.ts",

@@ -119,6 +119,10 @@ pub(crate) struct ScreenRule {
     /// Whether a matching screen shows no trace of a turn, for example because the conversation was restarted.
     #[serde(default)]
     pub(crate) anew: bool,
+    /// Whether a dialog may be drawn over the screen while the rule matches. The rule then does not show that a dialog
+    /// has closed which the agent has reported.
+    #[serde(default)]
+    pub(crate) overlaid: bool,
     #[serde(default)]
     pub(super) priority: i32,
 }

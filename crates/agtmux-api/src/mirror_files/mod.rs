@@ -96,6 +96,11 @@ impl MirrorFiles {
         self.dir.join("in")
     }
 
+    /// The file with the variables for the next command, as lines of the shell.
+    pub fn environment(&self) -> PathBuf {
+        self.dir.join("env")
+    }
+
     /// The file that the shell reads when it starts. zsh looks only for a file with a fixed name, so the file for zsh
     /// is in a separate directory.
     pub fn start(&self, shell: MirrorShell) -> PathBuf {

@@ -1,5 +1,7 @@
 //! Shared terminals: shells that a person and an agent both use.
 
+use std::collections::BTreeMap;
+
 use agtmux_core::ids::PaneId;
 use agtmux_core::mirror::{MirrorMethod, MirrorShell};
 use agtmux_core::named_enum;
@@ -109,7 +111,7 @@ pub struct MirrorList {
 }
 
 /// Runs a command in a shared terminal. Makes a terminal if `for_pane` and its session have none.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MirrorExecRequest {
     #[serde(default)]
@@ -132,6 +134,13 @@ pub struct MirrorExecRequest {
     /// How long the response waits for the end of the command. Default: 0.
     #[serde(default)]
     pub wait_ms: Option<u64>,
+    /// The shell of a terminal that is made for this command: a name or a path, as in `MirrorStartRequest`.
+    #[serde(default)]
+    pub shell: Option<String>,
+    /// Variables that agtmux exports in the shell before the command. The pane does not show this, and the variables
+    /// stay set.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
 }
 
 named_enum!(

@@ -194,7 +194,11 @@ fn overrules(later: &LedgerRecord, earlier: &LedgerRecord) -> bool {
     }
     match (new.source, old.source) {
         // A text that is missing on the screen is weaker evidence than the agent's own report.
-        (_, other) if new.inferred_from_absence && other.is_native() && earlier.assertion() == Assertion::Running => {
+        (_, other)
+            if new.inferred_from_absence
+                && other.is_native()
+                && matches!(earlier.assertion(), Assertion::Running | Assertion::DialogOpen(_)) =>
+        {
             false
         }
         // While output is still arriving, a screen may show an earlier state.

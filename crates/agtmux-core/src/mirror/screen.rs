@@ -95,11 +95,12 @@ impl ScreenPrompt {
         let mut output: String = lines[from..to].iter().flat_map(|line| [line, "\n"]).collect();
         // Output without a newline at its end stands in front of the prompt.
         let (known, shown) = match (self.above.first(), lines.get(to)) {
-            (Some(known), Some(shown)) if !known.is_empty() => (known, shown),
-            (None, Some(_)) => (&self.text, &next.text),
+            // tmux 3.2 may add blanks at the end of a row.
+            (Some(known), Some(shown)) if !known.trim_end().is_empty() => (known.trim_end(), shown.trim_end()),
+            (None, Some(_)) => (self.text.as_str(), next.text.as_str()),
             _ => return output,
         };
-        output.push_str(shown.strip_suffix(known.as_str()).unwrap_or_default());
+        output.push_str(shown.strip_suffix(known).unwrap_or_default());
         output
     }
 }
@@ -203,6 +204,7 @@ mod tests {
         let output = |text: &str, typed: &str| known.output(&rows(text), typed, &prompt("me@host ~\n$ "));
         assert_eq!(output("me@host ~\n$ ls\na\nme@host ~\n$ ", "ls"), "a\n");
         assert_eq!(output("me@host ~\n$ printf x\nxme@host ~\n$ ", "printf x"), "x");
+        assert_eq!(output("me@host ~\n$ printf x\nxme@host ~   \n$ ", "printf x"), "x", "with blanks of tmux 3.2");
         assert_eq!(output("$ ls\na\nme@host /\n$ ", "ls"), "a\n", "the prompt shrinks after Enter");
     }
 }

@@ -77,7 +77,7 @@ fn commands_after(view: &TerminalView, after: u64) -> Vec<(CommandRecord, Comman
 
 fn item(terminal: &SharedTerminal, command: CommandRecord, end: CommandEnd) -> MirrorActivityItem {
     let output = terminal.files.output(command.number);
-    let (excerpt, _) = read_excerpt(&output, terminal.spec.shell, false, MAX_OUTPUT_BYTES);
+    let (excerpt, _) = read_excerpt(&output, end.bytes, terminal.spec.shell, false, MAX_OUTPUT_BYTES);
     let mut item = MirrorActivityItem {
         number: command.number,
         command: command.text,
@@ -103,7 +103,11 @@ fn as_text(item: &MirrorActivityItem, home: Option<&str>) -> String {
         None => cwd.to_owned(),
     };
     let command = item.command.as_deref().unwrap_or("(not in the history of the shell)");
-    let cut = if item.truncated { "[the beginning of the output is left out]\n" } else { "" };
+    let cut = match item.truncated {
+        true if item.output.is_empty() => "[the output is no longer stored]\n",
+        true => "[the beginning of the output is left out]\n",
+        false => "",
+    };
     let separator = if item.output.is_empty() || item.output.ends_with('\n') { "" } else { "\n" };
     let code = item.exit_code.map_or("unknown".into(), |code| code.to_string());
     format!("{cwd} $ {command}\n{cut}{}{separator}[exit code: {code}]", item.output)
@@ -132,6 +136,8 @@ mod tests {
         assert_eq!(text(&item("/home/me/a", "x\n")), "~/a $ make\nx\n[exit code: 2]");
         assert_eq!(text(&item("/home/me", "x")), "~ $ make\nx\n[exit code: 2]");
         assert_eq!(text(&item("/home/meother", "")), "/home/meother $ make\n[exit code: 2]");
+        let removed = MirrorActivityItem { truncated: true, ..item("/", "") };
+        assert_eq!(text(&removed), "/ $ make\n[the output is no longer stored]\n[exit code: 2]");
         let private = MirrorActivityItem { command: None, exit_code: None, ..item("/", "") };
         assert_eq!(text(&private), "/ $ (not in the history of the shell)\n[exit code: unknown]");
     }

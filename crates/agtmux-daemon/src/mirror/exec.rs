@@ -1,5 +1,6 @@
 //! `mirror exec`: checks a request, hands its command to the shell and follows it to its end.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -53,11 +54,11 @@ impl Mirrors {
         request: &MirrorExecRequest,
         caller: &RequestCaller,
     ) -> ApiResult<Arc<SharedTerminal>> {
-        let MirrorExecRequest { socket, pane, for_pane, .. } = request.clone();
+        let MirrorExecRequest { socket, pane, for_pane, shell, .. } = request.clone();
         let query = MirrorQuery { socket: socket.clone(), pane, for_pane };
         match (self.select(&query).await, query.for_pane.clone().filter(|_| query.pane.is_none())) {
             (Err(error), Some(for_pane)) if error.code == ErrorCode::RefNotFound => {
-                let start = MirrorStartRequest { socket, for_pane, pane: None, shell: None, cwd: request.cwd.clone() };
+                let start = MirrorStartRequest { socket, for_pane, pane: None, shell, cwd: request.cwd.clone() };
                 let (summary, pane) = ("start a shared terminal", start.for_pane.as_str());
                 let entry = MirrorActionEntry { caller, summary, pane, text: None };
                 let terminal = self.0.actions.audited_mirror(entry, self.ensure(&start, caller)).await?;
@@ -117,7 +118,7 @@ impl Mirrors {
         self.check_syntax(terminal, &request.command).await?;
         self.wait_until_free(terminal, deadline).await?;
         self.check_withdrawn(exec)?;
-        let taken = self.hand_over(terminal, &new_record(exec, request, agent, timeout), deadline).await;
+        let taken = self.hand_over(terminal, &new_record(exec, request, agent, timeout), &request.env, deadline).await;
         if taken.is_err() {
             // The shell may have put the line of the person aside before the command was refused.
             self.return_line(terminal).await;
@@ -147,6 +148,7 @@ impl Mirrors {
         &self,
         terminal: &Arc<SharedTerminal>,
         record: &MirrorExecRecord,
+        env: &BTreeMap<String, String>,
         deadline: Instant,
     ) -> ApiResult<()> {
         let stored = terminal.files.add_exec(record);
@@ -154,8 +156,8 @@ impl Mirrors {
         terminal.view().execs.insert(record.exec.clone(), ExecStatus::new(record.clone()));
         self.0.actions.begin_mirror_exec(terminal.spec.process, record);
         let typed = match terminal.method() {
-            MirrorMethod::Marks => self.type_command(terminal, record, deadline).await,
-            MirrorMethod::Screen => self.type_on_screen(terminal, record, deadline).await,
+            MirrorMethod::Marks => self.type_command(terminal, record, env, deadline).await,
+            MirrorMethod::Screen => self.type_on_screen(terminal, record, env, deadline).await,
         };
         if typed.is_err() {
             terminal.view().execs.remove(&record.exec);
@@ -252,6 +254,7 @@ fn checked_request(request: &MirrorExecRequest) -> ApiResult<String> {
     if let Some(cwd) = request.cwd.as_deref().filter(|cwd| !is_usable_dir(Path::new(cwd))) {
         return Err(errors::bad(format!("'{}' is not the absolute path of a directory", cwd.escape_debug())));
     }
+    super::environment::check(&request.env)?;
     match &request.command_id {
         None => Ok(Uuid::now_v7().simple().to_string()),
         Some(id) if is_plain_id(id) => Ok(id.clone()),
@@ -274,16 +277,7 @@ mod tests {
 
     #[test]
     fn invalid_requests_are_refused() {
-        let request = |command: &str| MirrorExecRequest {
-            socket: None,
-            pane: None,
-            for_pane: None,
-            command: command.into(),
-            cwd: None,
-            timeout_ms: None,
-            command_id: None,
-            wait_ms: None,
-        };
+        let request = |command: &str| MirrorExecRequest { command: command.into(), ..MirrorExecRequest::default() };
         assert!(checked_request(&request("echo é\n\tx")).is_ok());
         for bad in ["", " \n", "a\0", "a\x1b[24;7~", "a\rb", &"x".repeat(MAX_COMMAND_BYTES + 1)] {
             assert!(checked_request(&request(bad)).is_err(), "{bad:.20}");

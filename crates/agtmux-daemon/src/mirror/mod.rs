@@ -7,6 +7,7 @@
 
 mod activity;
 mod adopt;
+mod environment;
 mod errors;
 mod exec;
 mod follow;

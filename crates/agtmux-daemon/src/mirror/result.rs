@@ -44,7 +44,9 @@ impl Mirrors {
         let max_bytes = query.max_bytes.unwrap_or(DEFAULT_OUTPUT_BYTES).min(MAX_OUTPUT_BYTES);
         if let Some(output) = output_of(&terminal, exec) {
             let (shell, raw) = (terminal.spec.shell, query.raw);
-            let read = tokio::task::spawn_blocking(move || read_excerpt(&output, shell, raw, max_bytes)).await;
+            let written = terminal.view().command_of(exec).and_then(|command| command.end).map_or(0, |end| end.bytes);
+            let read = move || read_excerpt(&output, written, shell, raw, max_bytes);
+            let read = tokio::task::spawn_blocking(read).await;
             let (excerpt, full_screen) = read.unwrap_or_default();
             command.truncated = excerpt.omitted_bytes > 0;
             (command.output, command.omitted_bytes) = (excerpt.text, excerpt.omitted_bytes);
@@ -108,13 +110,18 @@ pub(super) fn describe(terminal: &SharedTerminal, exec: &str) -> MirrorCommand {
     }
 }
 
-/// Reads the end of an output. Also returns whether a program used the whole screen.
+/// Reads the end of an output. `written` is the size of the raw output if the command has ended: agtmux keeps the outputs
+/// of the last commands only. Also returns whether a program used the whole screen.
 pub(super) fn read_excerpt(
     output: &MirrorOutput,
+    written: u64,
     shell: MirrorShell,
     raw: bool,
     max_bytes: u64,
 ) -> (OutputExcerpt, bool) {
+    if written > 0 && !output.path().exists() {
+        return (OutputExcerpt { text: String::new(), omitted_bytes: written }, false);
+    }
     let max = usize::try_from(max_bytes).unwrap_or(usize::MAX);
     let (is_long, head) = (output.is_long(), output.head_bytes());
     if !is_long && head <= MAX_WHOLE_BYTES {
@@ -133,4 +140,25 @@ pub(super) fn read_excerpt(
     let mut excerpt = OutputExcerpt::tail(&cleaned, max.min(cleaned.len().saturating_sub(1)));
     excerpt.omitted_bytes += output.total_bytes().saturating_sub(cleaned.len() as u64);
     (excerpt, cleaner.saw_full_screen())
+}
+
+#[cfg(test)]
+mod tests {
+    use agtmux_api::mirror_files::{MirrorFiles, MirrorOutputWriter};
+
+    use super::*;
+
+    #[test]
+    fn an_output_that_is_no_longer_stored_is_reported_as_left_out() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let files = MirrorFiles::in_dir(dir.path(), "m");
+        files.create().expect("created");
+        let mut writer = MirrorOutputWriter::new(files.clone());
+        writer.start(1).and_then(|()| writer.write(b"text\r\n")).expect("written");
+        writer.finish();
+        let read = |number, written| read_excerpt(&files.output(number), written, MirrorShell::Bash, false, 100).0;
+        assert_eq!(read(1, 6), OutputExcerpt { text: "text\n".into(), omitted_bytes: 0 });
+        assert_eq!(read(2, 6), OutputExcerpt { text: String::new(), omitted_bytes: 6 });
+        assert_eq!(read(2, 0), OutputExcerpt::default());
+    }
 }

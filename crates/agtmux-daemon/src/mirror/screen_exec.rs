@@ -1,5 +1,6 @@
 //! `mirror exec` in a shell without marks: types the command as a person does, and reads its output from the screen.
 
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -17,7 +18,7 @@ use super::screen::{LOOK_INTERVAL, PromptReports, PromptScreen};
 use super::select::place;
 use super::terminal::SharedTerminal;
 use super::typing::command_text;
-use super::{Mirrors, errors};
+use super::{Mirrors, environment, errors};
 
 /// A longer command is read from a file. The terminal of a shell without a line editor takes at most 4095 bytes.
 const MAX_TYPED_BYTES: usize = 1000;
@@ -47,13 +48,14 @@ impl Mirrors {
         &self,
         terminal: &Arc<SharedTerminal>,
         record: &MirrorExecRecord,
+        env: &BTreeMap<String, String>,
         deadline: Instant,
     ) -> ApiResult<()> {
         let not_stored = |error: io::Error| errors::not_stored(&error.to_string());
         // A shell with hooks reports its exit codes once this file exists.
         let codes = OpenOptions::new().append(true).create(true).mode(0o600).open(terminal.files.codes());
         codes.map_err(not_stored)?;
-        let text = typed_text(terminal, record, self.cwd_of_shell(terminal).as_deref()).map_err(not_stored)?;
+        let text = typed_text(terminal, record, env, self.cwd_of_shell(terminal).as_deref()).map_err(not_stored)?;
         // No other action types into the pane meanwhile.
         let _pane = self.0.actions.lock_pane(place(terminal)?.server, PaneId(terminal.spec.pane)).await;
         let (prompt, stash) = self.stash_line(terminal, deadline).await?;
@@ -163,8 +165,13 @@ impl Mirrors {
 }
 
 /// The text to type. A command that cannot be typed as one line is read from a file.
-fn typed_text(terminal: &SharedTerminal, record: &MirrorExecRecord, cwd: Option<&str>) -> io::Result<String> {
-    let text = command_text(record, cwd);
+fn typed_text(
+    terminal: &SharedTerminal,
+    record: &MirrorExecRecord,
+    env: &BTreeMap<String, String>,
+    cwd: Option<&str>,
+) -> io::Result<String> {
+    let text = environment::exports(terminal.spec.shell, env) + &command_text(terminal.spec.shell, record, cwd);
     // A line editor would complete words at a tab and expand "!".
     if text.len() <= MAX_TYPED_BYTES && !text.contains(['\n', '\t', '!']) {
         return Ok(text);

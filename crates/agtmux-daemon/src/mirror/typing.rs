@@ -3,15 +3,18 @@
 //! agtmux writes the command to a file and types only one key, which makes the shell read that file once. If the person
 //! has begun to type a line, the shell puts that line aside and shows it again after the command.
 
+use std::collections::BTreeMap;
+use std::io;
 use std::time::Duration;
 
 use agtmux_api::error::ApiResult;
 use agtmux_api::mirror_files::MirrorExecRecord;
 use agtmux_core::ids::PaneId;
 use agtmux_core::mirror::MirrorShell;
-use agtmux_tmux::{PaneInput, TypeError, TypeRefusal, quoted_for_shell};
+use agtmux_tmux::{PaneInput, TypeError, TypeRefusal};
 use tokio::time::Instant;
 
+use super::environment::{self, quoted};
 use super::exec::PROMPT_TIMEOUT;
 use super::select::place;
 use super::terminal::{SharedTerminal, TerminalView};
@@ -36,11 +39,13 @@ impl Mirrors {
         &self,
         terminal: &SharedTerminal,
         record: &MirrorExecRecord,
+        env: &BTreeMap<String, String>,
         deadline: Instant,
     ) -> ApiResult<()> {
-        let text = command_text(record, terminal.view().state.cwd.as_deref());
+        let text = command_text(terminal.spec.shell, record, terminal.view().state.cwd.as_deref());
         let input = format!("{}\n{text}", record.exec);
-        let written = terminal.files.write(&terminal.files.input(), input.as_bytes());
+        let written = write_environment(terminal, env)
+            .and_then(|()| terminal.files.write(&terminal.files.input(), input.as_bytes()));
         written.map_err(|error| errors::not_stored(&error.to_string()))?;
         if let Err(error) = self.type_until_taken(terminal, &record.exec, deadline).await
             && terminal.files.withdraw_input(&record.exec).unwrap_or(false)
@@ -113,6 +118,15 @@ impl Mirrors {
     }
 }
 
+/// Writes the variables for the next command. The shell reads the file with each command, so an old file is emptied.
+fn write_environment(terminal: &SharedTerminal, env: &BTreeMap<String, String>) -> io::Result<()> {
+    let file = terminal.files.environment();
+    if env.is_empty() && !file.exists() {
+        return Ok(());
+    }
+    terminal.files.write(&file, environment::exports(terminal.spec.shell, env).as_bytes())
+}
+
 fn taken(view: &TerminalView, exec: &str) -> Option<()> {
     view.execs.get(exec).is_some_and(|status| status.taken).then_some(())
 }
@@ -127,11 +141,11 @@ fn take_key(shell: MirrorShell) -> Vec<u8> {
 }
 
 /// The text to type for the command. It begins with a `cd` to the command's directory, unless the shell is already there.
-pub(super) fn command_text(record: &MirrorExecRecord, shell_cwd: Option<&str>) -> String {
+pub(super) fn command_text(shell: MirrorShell, record: &MirrorExecRecord, shell_cwd: Option<&str>) -> String {
     let command = record.command.trim_end_matches('\n');
     match record.cwd.as_deref().filter(|cwd| Some(*cwd) != shell_cwd) {
-        Some(cwd) if command.contains('\n') => format!("cd {}\n{command}", quoted_for_shell(cwd)),
-        Some(cwd) => format!("cd {} && {command}", quoted_for_shell(cwd)),
+        Some(cwd) if command.contains('\n') => format!("cd {}\n{command}", quoted(shell, cwd)),
+        Some(cwd) => format!("cd {} && {command}", quoted(shell, cwd)),
         None => command.to_owned(),
     }
 }
@@ -155,9 +169,12 @@ mod tests {
 
     #[test]
     fn the_directory_is_changed_only_if_the_shell_is_elsewhere() {
-        assert_eq!(command_text(&record("ls", None), Some("/a")), "ls");
-        assert_eq!(command_text(&record("ls\n", Some("/a")), Some("/a")), "ls");
-        assert_eq!(command_text(&record("ls", Some("/a b")), Some("/c")), "cd '/a b' && ls");
-        assert_eq!(command_text(&record("a\nb", Some("/a")), None), "cd /a\na\nb");
+        let text = |record: &MirrorExecRecord, cwd| command_text(MirrorShell::Bash, record, cwd);
+        assert_eq!(text(&record("ls", None), Some("/a")), "ls");
+        assert_eq!(text(&record("ls\n", Some("/a")), Some("/a")), "ls");
+        assert_eq!(text(&record("ls", Some("/a b")), Some("/c")), "cd '/a b' && ls");
+        assert_eq!(text(&record("a\nb", Some("/a")), None), "cd /a\na\nb");
+        let in_fish = command_text(MirrorShell::Fish, &record("ls", Some(r"/a'\")), None);
+        assert_eq!(in_fish, r"cd '/a\'\\' && ls");
     }
 }

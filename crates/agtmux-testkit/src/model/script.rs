@@ -41,6 +41,8 @@ pub enum ScriptedAction {
     Do(String),
     /// `BG cmd`: like `RUN`, but in the background if the agent can run commands there.
     Background(String),
+    /// `CALL tool {…}`: call this tool with this input. Only for agents that use chat completions.
+    Call(String, String),
     /// `ASK`: call the question tool.
     Ask,
     /// `MANY`: like `ASK`, but the user may choose several options if the agent supports that.
@@ -93,6 +95,7 @@ impl ScriptedAction {
             "BG" if !rest.is_empty() => Some(Self::Background(rest)),
             "TASK" if !rest.is_empty() => Some(Self::Task(rest)),
             "FAIL" => number().and_then(|code| u16::try_from(code).ok()).map(Self::Fail),
+            "CALL" => rest.split_once(' ').map(|(tool, input)| Self::Call(tool.to_owned(), input.to_owned())),
             "ASK" => Some(Self::Ask),
             "MANY" => Some(Self::Many),
             "SEVERAL" => Some(Self::Several),
@@ -147,6 +150,8 @@ mod tests {
         assert_eq!(ScriptedAction::find(text), Some(ScriptedAction::Run("touch a b".into())));
         assert_eq!(ScriptedAction::find("  SLOW 12 and more"), Some(ScriptedAction::Slow(12)));
         assert_eq!(ScriptedAction::find("SLOWLY 12\nRUN"), None);
+        let call = ScriptedAction::Call("read".into(), r#"{"lines": 5}"#.into());
+        assert_eq!(ScriptedAction::find(r#"CALL read {"lines": 5}"#), Some(call));
         assert_eq!(ScriptedAction::find("FAIL 529"), Some(ScriptedAction::Fail(529)));
     }
 

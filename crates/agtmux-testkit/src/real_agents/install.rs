@@ -1,5 +1,6 @@
 //! Installs the real agents from npm or PyPI into a shared cache.
 
+mod archive;
 mod pypi;
 
 use std::fs::{self, File, OpenOptions};
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::poll_until;
+use super::{ConformanceAgent, poll_until};
 
 /// How long an installation may take. This is long enough for the largest package, which has 436 MB.
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(240);
@@ -53,6 +54,16 @@ pub fn install(registry: PackageRegistry, package: &str, version: &str) -> Resul
         PackageRegistry::PyPi => (pypi::install_package(&dir, package, version)?, dir.join("bin")),
     };
     Ok(InstalledAgent { version: version.to_owned(), program_dirs: vec![programs], fetched })
+}
+
+/// Returns this version of an agent, with a newer node if it needs one.
+pub fn install_agent(agent: &dyn ConformanceAgent, version: &str) -> Result<InstalledAgent, String> {
+    let (package, _) = agent.package();
+    let installed = match agent.archive_with(version) {
+        Some(beside) => archive::install_archive(package, version, beside),
+        None => install(agent.registry(), package, version),
+    }?;
+    if agent.needs_newer_node() { installed.with_newer_node() } else { Ok(installed) }
 }
 
 impl InstalledAgent {
@@ -103,9 +114,17 @@ fn lock_package(cache: &Path, package: &str) -> Result<File, String> {
 /// installation is therefore never used.
 fn fetch_from_npm(cache: &Path, dir: &Path, package: &str) -> Result<(), String> {
     let draft = tempfile::Builder::new().prefix(".new-").tempdir_in(cache).map_err(|error| error.to_string())?;
-    let prefix = draft.path().display().to_string();
+    npm_install(draft.path(), &[package])?;
+    keep_draft(draft, dir)
+}
+
+fn npm_install(prefix: &Path, packages: &[&str]) -> Result<(), String> {
+    let prefix = prefix.display().to_string();
     let quiet = ["--no-audit", "--no-fund", "--no-save", "--loglevel=error"];
-    run_npm(&[&["install", "--prefix", &prefix], &quiet[..], &[package]].concat(), INSTALL_TIMEOUT)?;
+    run_npm(&[&["install", "--prefix", &prefix], &quiet[..], packages].concat(), INSTALL_TIMEOUT).map(drop)
+}
+
+fn keep_draft(draft: tempfile::TempDir, dir: &Path) -> Result<(), String> {
     fs::rename(draft.path(), dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     // The directory was renamed. `keep` prevents the draft from deleting its old path on drop.
     let _ = draft.keep();

@@ -52,6 +52,11 @@ pub trait ConformanceAgent: Sync {
     /// The name of the agent's package, and the version on which the screen patterns were measured.
     fn package(&self) -> (&'static str, &'static str);
 
+    /// Further versions whose core scenarios the soak tests run.
+    fn other_versions(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     fn registry(&self) -> PackageRegistry {
         PackageRegistry::Npm
     }
@@ -59,6 +64,11 @@ pub trait ConformanceAgent: Sync {
     /// The evidence modes in which the agent can be tested.
     fn modes(&self) -> &'static [EvidenceMode] {
         &EvidenceMode::ALL
+    }
+
+    /// The packages to install beside this version, if npm cannot install it, but its archive runs with these.
+    fn archive_with(&self, _version: &str) -> Option<&'static [&'static str]> {
+        None
     }
 
     /// Whether the agent may need a newer node than the one on this machine.

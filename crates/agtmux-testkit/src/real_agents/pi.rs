@@ -59,6 +59,15 @@ impl ConformanceAgent for Pi {
         ("@earendil-works/pi-coding-agent", "0.87.1")
     }
 
+    fn other_versions(&self) -> &'static [&'static str] {
+        &["1.5.0"]
+    }
+
+    fn archive_with(&self, version: &str) -> Option<&'static [&'static str]> {
+        // The registry lacks dependencies of these versions, whose program is one bundle.
+        (!version.starts_with("0.")).then_some(&["jiti@2.7.0", "typebox@1.3.27"])
+    }
+
     fn needs_newer_node(&self) -> bool {
         true
     }

@@ -48,7 +48,11 @@ mod mistakes;
 mod new_agent;
 mod osc_tap;
 mod outages;
+/// The tests of `pi_package` with the newest Pi.
+#[path = "pi_package/mod.rs"]
+mod pi_newest;
 mod pi_package;
+mod pi_package_files;
 mod renamed_agents;
 mod respond;
 mod respond_races;

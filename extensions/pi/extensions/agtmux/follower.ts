@@ -1,34 +1,37 @@
-// Follows the task events of one session: `agtmux task events --follow`. agtmux itself waits for a daemon that is
-// restarted. If the process ends, it is started again after the last line that was read.
+// Follows events: `agtmux task events --follow` and `agtmux mirror activity --follow`. agtmux itself waits for a daemon that
+// is restarted. If the process ends, it is started again after the last line that was read.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import type { EventLine } from "./messages.ts";
 import { program } from "./program.ts";
 
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 30_000;
 /** The exit code of agtmux for a command line that it does not know. */
-const USAGE_EXIT_CODE = 2;
+export const USAGE_EXIT_CODE = 2;
 const MAX_STDERR = 2000;
 
-export interface FollowerOptions {
-	sessionName: string;
-	sessionId: string;
+export interface FollowerOptions<Line> {
+	/** The command that prints one line of JSON per event after this position. */
+	args(after: number): string[];
+	/** The position of a line. */
+	position(line: Line): number;
+	/** Where to begin. */
 	after: number;
-	onLine(line: EventLine): void;
-	/** agtmux is too old to follow events in this way. The follower has stopped. */
-	onTooOld(): void;
+	env: Record<string, string>;
+	onLine(line: Line): void;
+	/** Whether an exit is final. The follower then stops. */
+	isFinal(code: number | null, stderr: string): boolean;
 }
 
-export class Follower {
+export class Follower<Line> {
 	private child: ChildProcess | undefined;
 	private after: number;
 	private retryMs = FIRST_RETRY_MS;
 	private timer: NodeJS.Timeout | undefined;
 	private stopped = false;
-	private readonly options: FollowerOptions;
+	private readonly options: FollowerOptions<Line>;
 
-	constructor(options: FollowerOptions) {
+	constructor(options: FollowerOptions<Line>) {
 		this.options = options;
 		this.after = options.after;
 		this.start();
@@ -41,19 +44,17 @@ export class Follower {
 	}
 
 	private start(): void {
-		const { sessionName, sessionId } = this.options;
-		const args = ["task", "events", "--follow", "--conversation", "--json"];
-		args.push("--session", sessionName, "--after", String(this.after));
+		const args = this.options.args(this.after);
 		let stderr = "";
 		let ended = false;
 		const end = (code: number | null) => {
 			if (ended || this.stopped) return;
 			ended = true;
-			if (code === USAGE_EXIT_CODE && stderr.includes("--conversation")) return this.options.onTooOld();
-			this.retry();
+			if (this.options.isFinal(code, stderr)) this.stopped = true;
+			else this.retry();
 		};
 		try {
-			const env = { ...process.env, PI_SESSION_ID: sessionId };
+			const env = { ...process.env, ...this.options.env };
 			const child = spawn(program(), args, { stdio: ["ignore", "pipe", "pipe"], env });
 			this.child = child;
 			child.on("error", () => end(null));
@@ -70,8 +71,8 @@ export class Follower {
 	private read(text: string): void {
 		if (this.stopped) return;
 		try {
-			const line = JSON.parse(text) as EventLine;
-			this.after = Math.max(this.after, line.seq);
+			const line = JSON.parse(text) as Line;
+			this.after = Math.max(this.after, this.options.position(line));
 			this.retryMs = FIRST_RETRY_MS;
 			this.options.onLine(line);
 		} catch {

@@ -1,7 +1,8 @@
-// The extension: background tasks of this session, and the state of Pi for agtmux.
+// The extension: background tasks and the shared terminal of this session, and the state of Pi for agtmux.
 
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { registerCommand } from "./command.ts";
+import { registerMirrorCommand } from "./mirror-command.ts";
 import { TaskSession } from "./session.ts";
 import { withVariables } from "./shell.ts";
 import { reportState } from "./state.ts";
@@ -21,13 +22,17 @@ export default function (pi: ExtensionAPI) {
 		copies[COPY] ??= self;
 	});
 	reportState(pi, isActive);
-	pi.on("session_start", (_event, ctx) => {
+	pi.on("session_start", (event, ctx) => {
 		if (!isActive()) return;
 		// Earlier versions do not report the end of a run, so no message could be delivered safely.
 		if (ctx.mode === undefined) return ctx.ui.notify("Background tasks are off: pi-agtmux needs Pi 0.87.1 or newer.", "warning");
 		session?.stop();
-		session = new TaskSession(pi, ctx);
+		session = new TaskSession(pi, ctx, event.reason);
 		registerCommand(pi, () => session);
+		registerMirrorCommand(pi, async () => {
+			await session?.mirrorReady;
+			return session?.mirror;
+		});
 	});
 	pi.on("session_shutdown", () => {
 		session?.stop();
@@ -40,7 +45,8 @@ export default function (pi: ExtensionAPI) {
 		try {
 			const variables = event.toolName === "bash" ? await session?.ready : undefined;
 			const input = event.input as { command?: unknown };
-			if (variables && typeof input.command === "string") input.command = withVariables(input.command, variables);
+			// The shared terminal sets the variables without showing them.
+			if (variables && !session?.mirror?.isOn && typeof input.command === "string") input.command = withVariables(input.command, variables);
 		} catch {}
 	});
 	pi.on("tool_result", (event) => {
@@ -48,15 +54,17 @@ export default function (pi: ExtensionAPI) {
 		for (const part of event.content) if (part.type === "text") session?.onToolOutput(part.text);
 	});
 
-	pi.on("input", () => session?.outbox.onInput());
+	pi.on("input", () => session?.eachOutbox((outbox) => outbox.onInput()));
+	// The first prompt may come before the shared terminal is open. This promise is never rejected.
+	pi.on("before_agent_start", async () => void (await session?.mirrorReady));
 	pi.on("agent_start", () => {
 		outcome = undefined;
-		session?.outbox.onRunStart();
+		session?.eachOutbox((outbox) => outbox.onRunStart());
 	});
-	pi.on("message_end", (event) => session?.outbox.onMessage(event.message));
+	pi.on("message_end", (event) => session?.eachOutbox((outbox) => outbox.onMessage(event.message)));
 	pi.on("agent_before_settle", (event) => {
 		outcome = event.outcome;
 	});
 	// An aborted run has no outcome. Not agent_end, which also comes before each retry.
-	pi.on("agent_settled", () => session?.outbox.onRunEnd(outcome === undefined));
+	pi.on("agent_settled", () => session?.eachOutbox((outbox) => outbox.onRunEnd(outcome === undefined)));
 }

@@ -3,8 +3,9 @@
 /** The type of the messages in the conversation. */
 export const CUSTOM_TYPE = "tmux-task-event";
 
-export interface TaskEvent {
+export interface ConversationEvent {
 	type: string;
+	/** Unique among the messages of this type in a session. */
 	seq: number;
 	at: string;
 	level: "info" | "warning";
@@ -14,12 +15,15 @@ export interface MessageDetails {
 	source: string;
 	notUserInput: boolean;
 	sessionId: string | null;
-	sessionName: string;
+	/** The tmux session of the tasks. */
+	sessionName?: string;
+	/** The shared terminal. */
+	mirrorId?: string;
 	level: "info" | "warning";
-	events: TaskEvent[];
+	events: ConversationEvent[];
 }
 
-export interface TaskMessage {
+export interface ConversationMessage {
 	customType: string;
 	text: string;
 	/** The text without its mark, to append to another message. */
@@ -33,14 +37,14 @@ export interface EventLine {
 	/** The time of the event, in ISO 8601. */
 	at: string;
 	notice: string | null;
-	message: TaskMessage | null;
+	message: ConversationMessage | null;
 }
 
 /** The last sequence number of a message. */
 export const lastSeq = (details: MessageDetails): number => Math.max(0, ...details.events.map((event) => event.seq));
 
 /** One message with the content of all these messages. */
-export function joined(messages: TaskMessage[]): { text: string; details: MessageDetails } {
+export function joined(messages: ConversationMessage[]): { text: string; details: MessageDetails } {
 	const [first, ...more] = messages;
 	return {
 		text: [first.text, ...more.map((message) => message.body)].join("\n"),

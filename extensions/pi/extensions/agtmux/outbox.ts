@@ -1,6 +1,6 @@
 // Delivers messages to the conversation: each exactly once, and never at a moment at which Pi would lose a prompt.
 
-import { CUSTOM_TYPE, type MessageDetails, type TaskMessage, joined, lastSeq } from "./messages.ts";
+import { type ConversationMessage, type MessageDetails, joined, lastSeq } from "./messages.ts";
 
 /** Messages that come within this time are joined into one, because each message is a turn. */
 export const JOIN_MS = 150;
@@ -24,34 +24,45 @@ export interface Conversation {
 	send(message: { customType: string; content: string; display: boolean; details: MessageDetails }, turn: boolean): void;
 }
 
+export interface OutboxOptions {
+	/** The type of the messages. Messages of another type have an outbox of their own. */
+	customType: string;
+	/** The sequence number of the last delivered event. */
+	seq: number;
+	/** Events before this time are delivered without a turn. `Infinity`: all events. */
+	quietBefore?: number;
+}
+
 export class Outbox {
-	private waiting: TaskMessage[] = [];
+	private waiting: ConversationMessage[] = [];
 	/** Messages about what happened before the user stopped a run. They are delivered without a turn. */
-	private quiet: TaskMessage[] = [];
+	private quiet: ConversationMessage[] = [];
 	/** Sent, but not yet seen in the conversation. */
-	private sent: TaskMessage[] = [];
+	private sent: ConversationMessage[] = [];
 	private attempts = 0;
 	private seq: number;
 	private running = false;
-	/** When the user stopped a run. What happened before is delivered without a turn, also if it is reported later. */
-	private abortedAt = 0;
+	/** When the user last stopped a run, at least. What happened before is delivered without a turn, also if it is reported later. */
+	private quietBefore: number;
 	private heldUntil: number;
 	private timer: NodeJS.Timeout | undefined;
 	private stopped = false;
 	private readonly conversation: Conversation;
+	private readonly customType: string;
 
-	/** `seq` is the sequence number of the last delivered event. */
-	constructor(conversation: Conversation, seq: number) {
+	constructor(conversation: Conversation, { customType, seq, quietBefore = 0 }: OutboxOptions) {
 		this.conversation = conversation;
+		this.customType = customType;
 		this.seq = seq;
+		this.quietBefore = quietBefore;
 		this.heldUntil = Date.now() + START_MS;
 	}
 
-	add(message: TaskMessage): void {
+	add(message: ConversationMessage): void {
 		const seq = lastSeq(message.details);
 		if (this.stopped || seq <= this.seq) return;
 		this.seq = seq;
-		const isOld = message.details.events.every((event) => Date.parse(event.at) <= this.abortedAt);
+		const isOld = message.details.events.every((event) => Date.parse(event.at) <= this.quietBefore);
 		(isOld ? this.quiet : this.waiting).push(message);
 		this.flushIn(JOIN_MS);
 	}
@@ -72,7 +83,7 @@ export class Outbox {
 		this.sent = [];
 		this.waiting = [...dropped, ...this.waiting];
 		if (aborted) {
-			this.abortedAt = Date.now();
+			this.quietBefore = Math.max(this.quietBefore, Date.now());
 			this.quiet.push(...this.waiting);
 			this.waiting = [];
 		}
@@ -82,10 +93,10 @@ export class Outbox {
 
 	/** A message has arrived in the conversation. */
 	onMessage(message: { role?: string; customType?: string; details?: unknown }): void {
-		if (message.role !== "custom" || message.customType !== CUSTOM_TYPE) return;
+		if (message.role !== "custom" || message.customType !== this.customType) return;
 		const events = (message.details as Partial<MessageDetails> | undefined)?.events;
 		const seqs = new Set(Array.isArray(events) ? events.map((event) => event.seq) : []);
-		const isIn = (one: TaskMessage) => seqs.has(lastSeq(one.details));
+		const isIn = (one: ConversationMessage) => seqs.has(lastSeq(one.details));
 		this.sent = this.sent.filter((one) => !isIn(one));
 		if (this.sent.length === 0) this.attempts = 0;
 		this.waiting = this.waiting.filter((one) => !isIn(one));
@@ -135,8 +146,8 @@ export class Outbox {
 		this.flushIn(ACK_MS);
 	}
 
-	private send(messages: TaskMessage[], turn: boolean): void {
+	private send(messages: ConversationMessage[], turn: boolean): void {
 		const { text, details } = joined(messages);
-		this.conversation.send({ customType: CUSTOM_TYPE, content: text, display: true, details }, turn);
+		this.conversation.send({ customType: this.customType, content: text, display: true, details }, turn);
 	}
 }

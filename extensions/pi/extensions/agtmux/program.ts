@@ -1,7 +1,8 @@
 // Runs agtmux. Nothing here throws: an exception in a callback would end Pi.
 
 import { spawn } from "node:child_process";
-import { delimiter, dirname, isAbsolute } from "node:path";
+import { accessSync, constants } from "node:fs";
+import { delimiter, dirname, isAbsolute, join } from "node:path";
 
 /** The program. `agtmux setup` writes its absolute path here. */
 const PROGRAM = "agtmux";
@@ -10,6 +11,23 @@ const PROGRAM = "agtmux";
 const TIMEOUT_MS = 20_000;
 
 export const program = (): string => process.env.AGTMUX_PROGRAM || PROGRAM;
+
+/** The path of the program, for shells with another PATH. `undefined` if it is not found. */
+export function programPath(): string | undefined {
+	const name = program();
+	if (isAbsolute(name)) return name;
+	const paths = (process.env.PATH ?? "").split(delimiter).map((dir) => join(dir, name));
+	return paths.find((path) => isAbsolute(path) && isExecutable(path));
+}
+
+function isExecutable(path: string): boolean {
+	try {
+		accessSync(path, constants.X_OK);
+		return true;
+	} catch {
+		return false;
+	}
+}
 
 /** Lets shell commands find agtmux, also if its directory is not on PATH. */
 export function addToPath(): void {

@@ -1,10 +1,13 @@
-// The tasks of one Pi session, from session_start to session_shutdown.
+// The tasks and the shared terminal of one Pi session, from session_start to session_shutdown.
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
-import { Follower } from "./follower.ts";
-import { type EventLine, deliveredSeq } from "./messages.ts";
+import { Follower, USAGE_EXIT_CODE } from "./follower.ts";
+import { CUSTOM_TYPE, type EventLine, deliveredSeq } from "./messages.ts";
+import { Mirror } from "./mirror.ts";
 import { Outbox } from "./outbox.ts";
+import { readSettings } from "./pi-settings.ts";
 import { addToPath, agtmux, agtmuxJson } from "./program.ts";
+import { DEFAULTS, type Settings } from "./settings.ts";
 import { type TaskVariables, startedTask } from "./shell.ts";
 import { type TaskList, statusLine } from "./tasks.ts";
 
@@ -15,6 +18,8 @@ const NOTICE_MS = 300;
 /** Changes within this time cause one look at the tasks. */
 const REFRESH_MS = 100;
 
+const EVENTS = ["task", "events", "--follow", "--conversation", "--json"];
+
 const INSTALL = "Install agtmux (https://github.com/agtmux/agtmux), then run /reload in Pi.";
 export const MISSING = `Background tasks are off: the program agtmux is not on PATH. ${INSTALL}`;
 export const TOO_OLD = `Background tasks are off: agtmux is too old for pi-agtmux. ${INSTALL}`;
@@ -24,32 +29,47 @@ export class TaskSession {
 	/** Resolves when the variables are known; to `undefined` without agtmux. */
 	readonly ready: Promise<TaskVariables | undefined>;
 	name: string | undefined;
+	mirror: Mirror | undefined;
+	/** Resolves when the shared terminal is on, if it is to be on from the start. */
+	readonly mirrorReady: Promise<unknown>;
+	private settings: Settings = DEFAULTS;
 	private alive = true;
-	private follower: Follower | undefined;
+	private follower: Follower<EventLine> | undefined;
 	private notices: string[] = [];
+	private warnings: string[] = [];
 	private readonly watchers = new Set<(list: TaskList) => void>();
 	private readonly timers = new Map<string, NodeJS.Timeout>();
 	private readonly startedAt = Date.now();
 	private readonly pi: ExtensionAPI;
 	private readonly ctx: ExtensionContext;
+	/** Why the session began. */
+	private readonly reason: string;
 
-	constructor(pi: ExtensionAPI, ctx: ExtensionContext) {
+	constructor(pi: ExtensionAPI, ctx: ExtensionContext, reason: string) {
 		this.pi = pi;
 		this.ctx = ctx;
+		this.reason = reason;
 		const isIdle = () => this.alive && ctx.isIdle();
 		this.outbox = new Outbox(
 			{
 				isIdle,
 				send: (message, triggerTurn) => this.pi.sendMessage(message, { triggerTurn, deliverAs: "followUp" }),
 			},
-			0,
+			{ customType: CUSTOM_TYPE, seq: 0 },
 		);
 		this.ready = this.start().catch(() => undefined);
+		this.mirrorReady = this.ready.then(() => this.startMirror()).catch(() => undefined);
+	}
+
+	/** Calls this function with the outbox of each kind of messages. */
+	eachOutbox(action: (outbox: Outbox) => void): void {
+		for (const outbox of [this.outbox, this.mirror?.outbox]) if (outbox) action(outbox);
 	}
 
 	/** Stops following and clears the status. Tasks go on. */
 	stop(): void {
 		this.safely(() => this.ctx.hasUI && this.ctx.ui.setStatus(STATUS, undefined));
+		this.mirror?.stop();
 		this.alive = false;
 		this.outbox.stop();
 		this.follower?.stop();
@@ -94,6 +114,10 @@ export class TaskSession {
 	private async start(): Promise<TaskVariables | undefined> {
 		const { cwd, sessionManager, hasUI } = this.ctx;
 		const id = sessionManager.getSessionId();
+		const { settings, problems, piShell } = await readSettings(this.ctx);
+		if (!this.alive) return undefined;
+		this.settings = settings;
+		if (problems.length > 0) this.warn(problems.join("\n"));
 		const { code, stdout, missing } = await agtmux(["task", "session-name", cwd, id]);
 		if (!this.alive) return undefined;
 		if (code !== 0) {
@@ -105,15 +129,35 @@ export class TaskSession {
 		Object.assign(process.env, variables);
 		addToPath();
 		// In print and JSON mode no message can be delivered.
-		if (hasUI) this.follow(this.name, id);
+		if (!hasUI) return variables;
+		this.follow(this.name, id);
+		this.mirror = new Mirror(this.pi, this.ctx, settings.mirror, piShell, () => ({ ...this.variables() }));
 		return variables;
+	}
+
+	private async startMirror(): Promise<void> {
+		if (!this.mirror || !Mirror.isWanted(this.settings.mirror)) return;
+		const isReload = this.reason === "reload";
+		const { text, done } = await this.mirror.turnOn(isReload);
+		// After /reload the user knows it, and Pi shows only the last notice.
+		const isKnown = done && isReload;
+		this.safely(() => !isKnown && (done ? this.notice(text) : this.warn(text)));
 	}
 
 	private follow(sessionName: string, sessionId: string): void {
 		const after = deliveredSeq(this.ctx.sessionManager.getEntries(), sessionName);
-		const onLine = (line: EventLine) => this.safely(() => this.onLine(line));
-		const onTooOld = () => this.safely(() => this.warn(TOO_OLD));
-		this.follower = new Follower({ sessionName, sessionId, after, onLine, onTooOld });
+		this.follower = new Follower<EventLine>({
+			args: (after) => [...EVENTS, "--session", sessionName, "--after", String(after)],
+			position: (line) => line.seq,
+			after,
+			env: { PI_SESSION_ID: sessionId },
+			onLine: (line) => this.safely(() => this.onLine(line)),
+			isFinal: (code, stderr) => {
+				const isTooOld = code === USAGE_EXIT_CODE && stderr.includes("--conversation");
+				if (isTooOld) this.safely(() => this.warn(TOO_OLD));
+				return isTooOld;
+			},
+		});
 		this.refresh();
 		void this.cleanUp(sessionName);
 	}
@@ -123,7 +167,7 @@ export class TaskSession {
 		const args = ["task", "startup", "--session", sessionName, "--project", this.ctx.cwd];
 		const report = await agtmuxJson<{ notices?: string[] }>(args, { env: { AGTMUX_OWNER: String(process.pid) } });
 		this.safely(() => {
-			if (report?.notices?.length) this.notice(report.notices.join("\n"));
+			if (report?.notices?.length && this.settings.tasks.notices) this.notice(report.notices.join("\n"));
 		});
 	}
 
@@ -131,7 +175,7 @@ export class TaskSession {
 		if (!this.alive) return;
 		if (message) this.outbox.add(message);
 		// What happened before this session began is no news.
-		if (notice && Date.parse(at) >= this.startedAt) this.notice(notice);
+		if (notice && this.settings.tasks.notices && Date.parse(at) >= this.startedAt) this.notice(notice);
 		this.refresh();
 	}
 
@@ -145,7 +189,12 @@ export class TaskSession {
 	}
 
 	private warn(text: string): void {
-		this.soon("warning", NOTICE_MS, () => this.ctx.hasUI && this.ctx.ui.notify(text, "warning"));
+		this.warnings.push(text);
+		this.soon("warning", NOTICE_MS, () => {
+			const text = this.warnings.join("\n");
+			this.warnings = [];
+			if (this.ctx.hasUI) this.ctx.ui.notify(text, "warning");
+		});
 	}
 
 	private soon(name: string, ms: number, action: () => unknown): void {

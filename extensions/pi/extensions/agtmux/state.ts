@@ -19,12 +19,21 @@ function isInsideAnother(): boolean {
 	return false;
 }
 
+function isIdle(ctx: ExtensionContext): boolean {
+	try {
+		return ctx.isIdle();
+	} catch {
+		return false;
+	}
+}
+
 /** Reports events while `isActive` returns true. */
 export function reportState(pi: ExtensionAPI, isActive: () => boolean): void {
 	if (isInsideAnother()) return;
 	let queue: Promise<unknown> = Promise.resolve();
 	/** The outcome of the current run; undefined if the user stopped it. */
 	let outcome: string | undefined;
+	let isPanel = false;
 
 	function report(name: string, ctx: ExtensionContext, payload: object = {}): void {
 		// An error here must not affect the agent.
@@ -46,7 +55,14 @@ export function reportState(pi: ExtensionAPI, isActive: () => boolean): void {
 	});
 	// Not agent_end, which also comes before each retry.
 	pi.on("agent_settled", (_event, ctx) => report("agent_settled", ctx, { outcome: outcome ?? "aborted" }));
-	pi.on("ui_prompt_start", (event, ctx) => report("ui_prompt_start", ctx, { kind: event.kind, title: event.title }));
-	pi.on("ui_prompt_end", (event, ctx) => report("ui_prompt_end", ctx, { kind: event.kind, title: event.title }));
+	// A panel that opens while no run is active was opened by the user, so it asks nothing.
+	pi.on("ui_prompt_start", (event, ctx) => {
+		isPanel = event.kind === "custom" && isIdle(ctx);
+		if (!isPanel) report("ui_prompt_start", ctx, { kind: event.kind, title: event.title });
+	});
+	pi.on("ui_prompt_end", (event, ctx) => {
+		if (!(isPanel && event.kind === "custom")) report("ui_prompt_end", ctx, { kind: event.kind, title: event.title });
+		isPanel = false;
+	});
 	pi.on("session_shutdown", (event, ctx) => report("session_shutdown", ctx, { reason: event.reason }));
 }

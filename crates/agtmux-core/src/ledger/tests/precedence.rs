@@ -37,10 +37,15 @@ fn a_refuted_turn_stays_over_after_the_refuting_sign_is_gone() {
 }
 
 #[test]
-fn an_inferred_observation_still_closes_a_dialog() {
-    let nothing = Observation { inferred_from_absence: true, ..observed(Source::Screen, Assertion::NoDialog, 12) };
-    let ledger = ledger([observed(Source::Hook, APPROVAL_OPEN, 10), inferred_idle(12), nothing]);
-    assert_eq!(state(&ledger, 13), State::Idle);
+fn a_missing_dialog_closes_a_reported_one_only_if_no_dialog_can_cover_the_screen() {
+    let seen = |inferred_from_absence, source| {
+        let nothing = Observation { inferred_from_absence, ..observed(Source::Screen, Assertion::NoDialog, 12) };
+        let running = observed(Source::Screen, Assertion::Running, 12);
+        state(&ledger([observed(source, APPROVAL_OPEN, 10), running, nothing]), 13)
+    };
+    assert_eq!(seen(false, Source::Hook), State::Running);
+    assert_eq!(seen(true, Source::Hook), State::WaitingApproval, "only the agent reports the end of this dialog");
+    assert_eq!(seen(true, Source::Screen), State::Running, "the screen has shown the dialog and its end");
 }
 
 #[test]

@@ -59,6 +59,8 @@ __agtmux_take() {
   if [[ -s $__agtmux_dir/in ]]; then
     { IFS= builtin read -r id && IFS= builtin read -r -d '' text; } <"$__agtmux_dir/in" || :
     : >|"$__agtmux_dir/in"
+    # Variables for the command.
+    [[ ! -s $__agtmux_dir/env ]] || . "$__agtmux_dir/env" || :
   fi
   if [[ -z $id ]]; then
     __agtmux_accept '""'

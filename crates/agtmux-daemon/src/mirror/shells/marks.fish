@@ -47,6 +47,8 @@ if status is-interactive; and not set -q __agtmux_on
         test -s $__agtmux_dir/in; or return 0
         set -l text (string collect -N <$__agtmux_dir/in)
         echo -n >$__agtmux_dir/in
+        # Variables for the command.
+        test -s $__agtmux_dir/env; and source $__agtmux_dir/env
         set -l line (commandline | string collect)
         __agtmux_mark "I;agt=$__agtmux_nonce;$__agtmux_seq;i="(string split -m 1 -f 1 \n -- $text)";s="(string length -- "$line")
         set -g __agtmux_stash "$line$__agtmux_stash"

@@ -54,6 +54,8 @@ __agtmux_take() {
   [[ $CONTEXT == start && -s $__agtmux_dir/in ]] || return 0
   local text=${"$(<$__agtmux_dir/in)"}
   : >|$__agtmux_dir/in
+  # Variables for the command.
+  [[ ! -s $__agtmux_dir/env ]] || . $__agtmux_dir/env
   __agtmux_mark "I;agt=$__agtmux_nonce;$__agtmux_seq;i=${text%%$'\n'*};s=0"
   __agtmux_stash=$BUFFER$__agtmux_stash
   BUFFER=${text#*$'\n'} CURSOR=$#BUFFER

@@ -37,6 +37,7 @@ fn tool_call(request: &ParsedRequest, action: &ScriptedAction) -> (String, Value
             let input = if name == "ask_user" { form() } else { questions() };
             (name, input)
         }
+        ScriptedAction::Call(tool, input) => (tool.clone(), serde_json::from_str(input).unwrap_or_default()),
         ScriptedAction::Task(prompt) => {
             let name = request.tool(&["task", "agent"]);
             // opencode's tool `task` knows only the type `general`. Copilot has a tool of the same name, but it reads

@@ -46,9 +46,19 @@ pub(crate) struct MirrorExecArgs {
     /// The working directory of the command [default: the current directory]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
+    /// The shell of a shared terminal that is opened for the command: a name or a path [default: the shell that tmux starts]
+    #[arg(long, value_name = "SHELL")]
+    shell: Option<String>,
+    /// Export this variable in the shell before the command. The pane does not show this; the variable stays set
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    env: Vec<(String, String)>,
     /// Print the result as JSON: output, exit_code, signal, duration_ms, cwd, truncated, method
     #[arg(long)]
     json: bool,
+    /// With --json, print a line for each part of the output, `{"output": "…"}`, while the command runs, and then the result,
+    /// `{"ended": {…}}`
+    #[arg(long, short, requires = "json", conflicts_with = "max_bytes")]
+    follow: bool,
     /// Keep overwritten text and the screens of full-screen programs
     #[arg(long)]
     raw: bool,
@@ -75,6 +85,8 @@ pub(crate) async fn run(args: MirrorExecArgs) -> CliResult {
         timeout_ms: Some(u64::try_from(args.timeout.0.as_millis()).unwrap_or(u64::MAX)),
         command_id: Some(command_id.clone()),
         wait_ms: Some(FIRST_WAIT_MS),
+        shell: args.shell.clone(),
+        env: args.env.iter().cloned().collect(),
     };
     let followed = async {
         let first = start(&daemon, &request).await?;
@@ -84,7 +96,12 @@ pub(crate) async fn run(args: MirrorExecArgs) -> CliResult {
         ended = followed => ended?,
         exit = quit.received() => return cancel(&daemon, command_id, exit).await,
     };
-    finish(&ended, args.json)
+    finish(&ended, &args)
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// The directory as an absolute path.
@@ -125,21 +142,31 @@ async fn start(daemon: &DaemonClient, request: &MirrorExecRequest) -> CliResult<
 
 /// Prints the output until the command ends.
 async fn follow(daemon: &DaemonClient, args: &MirrorExecArgs, first: MirrorCommand) -> CliResult<MirrorCommand> {
-    if args.json {
+    if args.json && !args.follow {
         return wait_for_end(daemon, args, first).await;
     }
     if is_over(&first) && !first.truncated && !args.raw {
-        output::part(&text::to_bytes(&first.output))?;
+        let output = MirrorStreamItem::Output(first.output.clone());
+        print_item(args, &output)?;
         return Ok(first);
     }
     let query = MirrorCommandQuery { command_id: first.command_id, raw: args.raw, ..MirrorCommandQuery::default() };
     let mut items = daemon.follow::<MirrorStreamItem>("/v1/mirrors/command/stream", query, None);
     loop {
         match items.next().await? {
-            StreamSignal::Event(MirrorStreamItem::Output(part)) => output::part(&text::to_bytes(&part))?,
             StreamSignal::Event(MirrorStreamItem::Ended(command)) => return Ok(*command),
+            StreamSignal::Event(part) => print_item(args, &part)?,
             StreamSignal::CaughtUp | StreamSignal::Disconnected(_) => {}
         }
+    }
+}
+
+/// Prints a part of the output: its bytes, or a line of JSON.
+fn print_item(args: &MirrorExecArgs, item: &MirrorStreamItem) -> CliResult {
+    match item {
+        MirrorStreamItem::Output(part) if part.is_empty() => Ok(()),
+        MirrorStreamItem::Output(part) if !args.json => output::part(&text::to_bytes(part)),
+        item => output::json(item),
     }
 }
 
@@ -171,11 +198,16 @@ async fn cancel(daemon: &DaemonClient, command_id: String, exit: CliExit) -> Cli
     Err(CliError::silent(exit))
 }
 
-fn finish(command: &MirrorCommand, json: bool) -> CliResult {
-    if json {
-        output::json(command)?;
+fn finish(command: &MirrorCommand, args: &MirrorExecArgs) -> CliResult {
+    match (args.json, args.follow) {
+        (true, true) => {
+            let ended = MirrorCommand { output: String::new(), ..command.clone() };
+            output::json(&MirrorStreamItem::Ended(Box::new(ended)))?;
+        }
+        (true, false) => output::json(command)?,
+        (false, _) => {}
     }
-    if command.method == MirrorMethod::Screen && !json {
+    if command.method == MirrorMethod::Screen && !args.json {
         let text = "the shell does not mark its output; agtmux read it from the screen, so it may differ in blanks";
         CliMessage::new(text).print_stderr();
     }

@@ -20,7 +20,8 @@ mod send_wait;
 mod sleep;
 mod step_verdict;
 
-use agtmux_testkit::real_agents::options::ConformanceOptions;
+use agtmux_testkit::real_agents;
+use agtmux_testkit::real_agents::options::{AgentVersionChoice, ConformanceOptions};
 use agtmux_testkit::real_agents::states::EvidenceMode;
 use agtmux_testkit::{skip, skip_outside_soak};
 use outcomes::ConformanceVerdict;
@@ -30,7 +31,12 @@ mod core_scenarios {
 
     #[track_caller]
     fn check(agent: &str, mode: EvidenceMode) {
-        let outcomes = match run::run_core(agent, mode) {
+        check_version(agent, AgentVersionChoice::Pinned, mode);
+    }
+
+    #[track_caller]
+    fn check_version(agent: &str, version: AgentVersionChoice<'_>, mode: EvidenceMode) {
+        let outcomes = match run::run_core(agent, version, mode) {
             Ok(outcomes) => outcomes,
             Err(why) => {
                 let count = scenario::all().iter().filter(|scenario| scenario.in_core).count();
@@ -70,6 +76,20 @@ mod core_scenarios {
     #[test]
     fn gemini_without_hooks() {
         check("gemini", EvidenceMode::NoHooks);
+    }
+
+    #[test]
+    fn other_versions_with_and_without_hooks() {
+        if skip_outside_soak() {
+            return;
+        }
+        for agent in real_agents::ALL {
+            for version in agent.other_versions() {
+                for mode in agent.modes() {
+                    check_version(agent.name(), AgentVersionChoice::Exact(version), *mode);
+                }
+            }
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use agtmux_testkit::real_agents::install::{InstalledAgent, install, newest_version};
+use agtmux_testkit::real_agents::install::{self, InstalledAgent, newest_version};
 use agtmux_testkit::real_agents::options::{AgentVersionChoice, ConformanceOptions, PaneSize};
 use agtmux_testkit::real_agents::sandbox::{AgentSandbox, SandboxOptions};
 use agtmux_testkit::real_agents::states::EvidenceMode;
@@ -90,8 +90,7 @@ pub(crate) fn install_agent(
         AgentVersionChoice::Newest => newest_version(registry, package)?,
         AgentVersionChoice::Exact(version) => version.to_owned(),
     };
-    let installed = install(registry, package, &version)?;
-    let installed = if agent.needs_newer_node() { installed.with_newer_node()? } else { installed };
+    let installed = install::install_agent(agent, &version)?;
     let note = match (selected, version == pinned) {
         (AgentVersionChoice::Newest, true) => " (newest, same as pinned)".to_owned(),
         (AgentVersionChoice::Newest, false) => format!(" (newest; pinned is {pinned})"),
@@ -131,9 +130,13 @@ fn next_job(jobs: &Mutex<VecDeque<ScenarioJob>>) -> Option<ScenarioJob> {
 }
 
 /// Runs the core scenarios of one agent in one mode. The scenarios share one sandbox until one of them fails.
-pub(crate) fn run_core(agent: &str, mode: EvidenceMode) -> Result<Vec<ScenarioOutcome>, String> {
+pub(crate) fn run_core(
+    agent: &str,
+    version: AgentVersionChoice<'_>,
+    mode: EvidenceMode,
+) -> Result<Vec<ScenarioOutcome>, String> {
     let agent = real_agents::ALL.into_iter().find(|known| known.name() == agent).expect("a known agent");
-    let (installed, _) = install_agent(agent, AgentVersionChoice::Pinned)?;
+    let (installed, _) = install_agent(agent, version)?;
     let scenarios: Vec<Scenario> =
         scenario::all().into_iter().filter(|scenario| scenario.in_core && scenario.is_for(agent)).collect();
     let scenario_run = ScenarioRun::new(agent, &installed, mode, PaneSize(120, 40), None);

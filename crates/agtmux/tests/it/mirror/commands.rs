@@ -1,8 +1,11 @@
 //! Codes, outputs and the options of `mirror exec`.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use agtmux_testkit::agtmux::{SOON, run};
 use agtmux_testkit::{process, wait_until};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{MirrorFixture, for_each_shell};
 
@@ -126,6 +129,72 @@ fn the_result_has_all_fields_as_json() {
     let output = long["output"].as_str().expect("text");
     assert!(output.ends_with("\n999\n1000\n") && output.len() <= 100, "{output}");
     assert_eq!(long["omitted_bytes"].as_u64(), Some(3893 - output.len() as u64));
+}
+
+#[test]
+fn variables_are_exported_and_the_pane_shows_only_the_command() {
+    for shell in ["bash", "zsh", "fish", "dash"] {
+        let Some(fixture) = MirrorFixture::with_shell(shell) else { continue };
+        let value = r#"a b'"\\ $(touch x) \"#;
+        let with = |variable: &str, command: &str| {
+            let done = fixture.mirror(&["exec", "--env", variable, "--env", "second=2", "--", command]);
+            (done.text(), done.code)
+        };
+        let set = with(&format!("AGTX={value}"), "sh -c 'printf \"%s|\" \"$AGTX\" \"$second\"'");
+        assert_eq!(set, (format!("{value}|2|"), Some(0)), "{shell}");
+        fixture.assert_exec("sh -c 'echo $second'", "2\n", 0);
+        assert_eq!(with("AGTX=new", "echo $AGTX"), ("new\n".to_owned(), Some(0)), "{shell}");
+        if shell != "dash" {
+            assert!(!fixture.screen().contains("export") && !fixture.screen().contains("second=2"));
+        }
+        let refused = fixture.mirror(&["exec", "--env", "a;id=1", "true"]);
+        assert!(refused.stderr.contains("is not the name of a variable"), "{shell}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_directory_with_a_backslash_and_a_quote_is_entered() {
+    for_each_shell(|fixture| {
+        let dir = fixture.world.dir().join(r"tmp/it's \n\");
+        std::fs::create_dir(&dir).expect("the world is writable");
+        let dir = dir.to_str().expect("UTF-8");
+        let done = fixture.mirror(&["exec", "--cwd", dir, "pwd"]);
+        assert_eq!((done.text(), done.code), (format!("{dir}\n"), Some(0)), "{}: {}", fixture.shell, done.stderr);
+    });
+}
+
+#[test]
+fn a_followed_command_prints_its_output_in_parts_and_then_its_result() {
+    let fixture = MirrorFixture::bash();
+    let go = fixture.world.dir().join("tmp/go");
+    let command = format!("printf 'a\\377\\n'; until [ -e {} ]; do sleep 0.05; done; echo b; (exit 3)", go.display());
+    let mut child = fixture.command(&["exec", "--follow", "--json", &command]).stdout(Stdio::piped()).spawn();
+    let child = child.as_mut().expect("agtmux starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let mut next = || -> Value { serde_json::from_str(&lines.next().expect("a line").expect("text")).expect("JSON") };
+    // The command has not ended yet.
+    assert_eq!(next(), json!({"output": "a\u{10ffff}\n"}));
+    std::fs::write(&go, "").expect("written");
+    let mut output = String::new();
+    let ended = loop {
+        match next() {
+            part if part["output"].is_string() => output += part["output"].as_str().expect("text"),
+            item => break item["ended"].clone(),
+        }
+    };
+    assert_eq!((output.as_str(), &ended["exit_code"], &ended["output"]), ("b\n", &json!(3), &json!("")));
+    assert_eq!(child.wait().expect("ended").code(), Some(3));
+    let quick = fixture.mirror(&["exec", "--follow", "--json", "echo c"]).text();
+    let items: Vec<Value> = quick.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!((items.len(), &items[0], &items[1]["ended"]["status"]), (2, &json!({"output": "c\n"}), &json!("ended")));
+}
+
+#[test]
+fn a_command_opens_a_terminal_with_the_named_shell() {
+    let Some(fixture) = MirrorFixture::without_terminal("zsh", |_| {}) else { return };
+    let done = fixture.mirror(&["exec", "--shell", "zsh", "echo $ZSH_VERSION"]);
+    assert!(done.code == Some(0) && !done.text().trim().is_empty(), "{} {}", done.text(), done.stderr);
+    assert_eq!(fixture.wait_for_status("ready")["shell"], "zsh");
 }
 
 #[test]

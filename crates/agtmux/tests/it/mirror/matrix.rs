@@ -9,6 +9,9 @@ use serde_json::json;
 
 use super::MirrorFixture;
 
+/// How many commands the long form runs in each combination.
+const LONG: usize = 300;
+
 /// A shell, the name of a prompt, and the file that sets the prompt.
 const PROMPTS: [(&str, &str, &str); 13] = [
     ("bash", "plain", "PS1='$ '"),
@@ -59,6 +62,13 @@ const EXACT_COMMANDS: [(&str, &str); 4] = [
     ("printf '\\033[31mred\\033[0m'", "\u{1b}[31mred\u{1b}[0m"),
 ];
 
+/// Commands in the syntax of POSIX shells.
+const POSIX_COMMANDS: [(&str, &str, i32); 3] = [
+    ("(exit 3)", "", 3),
+    ("cat <<E\nx  y\n$((1+1))\nE\necho b", "x  y\n2\nb\n", 0),
+    ("if true; then\necho 'it is'\nfi", "it is\n", 0),
+];
+
 fn write_prompt(world: &TestWorld, prompt: &str) {
     let home = world.home();
     for file in [".bash_profile", ".zshrc", ".profile"] {
@@ -86,27 +96,39 @@ fn without_end_blanks(text: &str) -> Vec<&str> {
 
 /// Runs this many commands and checks each result. Each command must start and end once.
 fn run_commands(fixture: &MirrorFixture, name: &str, count: usize) {
-    for (command, output, code) in COMMANDS.iter().cycle().take(count) {
+    let check = |command: &str, output: Option<&str>, code: i32| {
         let result = fixture.json(&["exec", "--json", command]);
         assert_eq!(result["exit_code"], json!(code), "{name}: {command}: {result}");
         if let Some(output) = output {
             let found = result["output"].as_str().unwrap_or_default();
             let is_same =
-                found == *output || fixture.shell == "dash" && without_end_blanks(found) == without_end_blanks(output);
+                found == output || fixture.shell == "dash" && without_end_blanks(found) == without_end_blanks(output);
             assert!(is_same, "{name}: {command}: {result}");
         }
-    }
+    };
+    COMMANDS.iter().cycle().take(count).for_each(|(command, output, code)| check(command, *output, *code));
     let is_marked = fixture.shell != "dash";
     for (command, output) in EXACT_COMMANDS.iter().filter(|_| is_marked) {
         let result = fixture.json(&["exec", "--json", "--raw", command]);
         assert_eq!((&result["output"], &result["exit_code"]), (&json!(output), &json!(0)), "{name}: {command}");
+    }
+    let posix = POSIX_COMMANDS.iter().filter(|_| fixture.shell != "fish");
+    posix.for_each(|(command, output, code)| check(command, Some(output), *code));
+    if is_marked && count >= LONG {
+        let text = "0123456789 the quick brown fox\n".repeat(170_000);
+        let file = fixture.world.dir().join("tmp/large");
+        fs::write(&file, &text).expect("the world is writable");
+        let done = fixture.exec(&format!("cat {}", file.display()));
+        assert!(done.stdout == text.as_bytes(), "{name}: 5 MB: {} bytes, {}", done.stdout.len(), done.stderr);
     }
     let refused = fixture.exec("echo 'open");
     assert!(refused.stderr.contains("the command is not complete"), "{name}: {}", refused.stderr);
     let timed_out = fixture.mirror(&["exec", "--timeout", "300ms", "echo a; sleep 1000"]);
     assert_eq!(timed_out.code, Some(124), "{name}: {}", timed_out.stderr);
     let item = fixture.wait_for_status("ready");
-    let run = count + 1 + if is_marked { EXACT_COMMANDS.len() } else { 0 };
+    let posix = if fixture.shell == "fish" { 0 } else { POSIX_COMMANDS.len() };
+    let exact = if is_marked { EXACT_COMMANDS.len() + usize::from(count >= LONG) } else { 0 };
+    let run = count + 1 + posix + exact;
     assert_eq!(item["last_number"], json!(run), "{name}: one start and one end per command");
     assert!(fixture.activity(0).is_empty(), "{name}: commands of agtmux are no activity");
 }
@@ -134,7 +156,7 @@ fn commands_return_the_same_in_all_versions_of_tmux() {
     for line in String::from_utf8_lossy(&built.stdout).lines() {
         match line.split_once(' ') {
             Some(("skipped", why)) => skip(&format!("tmux {why}")),
-            Some((version, program)) => run_all(Some(&PathBuf::from(program)), version, 300),
+            Some((version, program)) => run_all(Some(&PathBuf::from(program)), version, LONG),
             None => panic!("unexpected: {line}"),
         }
     }

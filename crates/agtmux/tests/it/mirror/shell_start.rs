@@ -52,26 +52,89 @@ fn the_start_leaves_home_and_history_unchanged_and_reads_the_start_files() {
     }
 }
 
+/// What a shell says about itself, and the file that it reads at its start.
+const FACTS: [(&str, &str, &str); 3] = [
+    (
+        "bash",
+        "echo $0 $SHLVL; shopt -q login_shell && echo login; shopt -qo posix || echo 'no posix'; echo ${ENV-none}; complete -p; \
+         alias; bind -p | grep -c complete",
+        "complete -W 'one two' tool\nalias hi='echo hi'\n",
+    ),
+    (
+        "zsh",
+        "echo $0 $SHLVL; [[ -o login ]] && echo login; echo ${ZDOTDIR-none}; echo $#_comps ${_comps[tool]}; alias",
+        "autoload -Uz compinit; compinit -D\ncompdef _files tool\nalias hi='echo hi'\nPS1='%# '\n",
+    ),
+    (
+        "fish",
+        "echo $SHLVL; status is-login; and echo login; complete -C 'tool '; functions hi | grep -v '^#'",
+        "complete -c tool -f -a 'one two'\nalias hi 'echo hi'\n",
+    ),
+];
+
 #[test]
 fn the_shell_is_the_one_that_tmux_starts() {
-    for (shell, facts) in [
-        (
-            "bash",
-            "echo $0 $SHLVL; shopt -q login_shell && echo login; shopt -qo posix || echo 'no posix'; echo ${ENV-none}",
-        ),
-        ("zsh", "echo $0 $SHLVL; [[ -o login ]] && echo login; echo ${ZDOTDIR-none}"),
-    ] {
-        let Some(fixture) = MirrorFixture::with_shell(shell) else { continue };
+    for (shell, facts, start_file) in FACTS {
+        let prepare = |world: &TestWorld| {
+            let fish = world.dir().join("config/fish");
+            fs::create_dir_all(&fish).expect("created");
+            for file in [world.home().join(".bash_profile"), world.home().join(".zshrc"), fish.join("config.fish")] {
+                let is_own = file.to_string_lossy().contains(shell) || shell == "zsh" && file.ends_with(".zshrc");
+                fs::write(file, if is_own { start_file } else { "" }).expect("written");
+            }
+        };
+        let Some(fixture) = MirrorFixture::prepared(shell, prepare) else { continue };
         let path = fixture.exec(&format!("command -v {shell}")).text().trim().to_owned();
         fixture.server.run(&["set-option", "-g", "default-shell", &path]);
         let plain = fixture.server.new_session("plain", "");
         let file = fixture.world.dir().join("tmp/facts");
-        fixture.server.run(&["send-keys", "-t", &plain, &format!("{{ {facts}; }} >{}", file.display()), "Enter"]);
+        let (open, close) = if shell == "fish" { ("begin;", "; end") } else { ("{", "; }") };
+        let line = format!("{open} {facts}; echo over{close} >{}", file.display());
+        fixture.server.run(&["send-keys", "-t", &plain, "-l", &line]);
+        fixture.server.run(&["send-keys", "-t", &plain, "Enter"]);
         let wanted = agtmux_testkit::wait_for("the facts", agtmux_testkit::agtmux::SOON, || {
-            fs::read_to_string(&file).ok().filter(|text| text.lines().count() >= facts.matches("echo").count())
+            fs::read_to_string(&file).ok().filter(|text| text.ends_with("over\n"))
         });
-        fixture.assert_exec(facts, &wanted, 0);
+        assert!(wanted.contains("hi") && wanted.lines().count() > 4, "{shell}: {wanted}");
+        fixture.assert_exec(&format!("{facts}; echo over"), &wanted, 0);
     }
+}
+
+/// A field of `/proc/PID/stat`, counted as in proc(5).
+fn stat_field(pid: u32, field: usize) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("the process runs");
+    let after_name = stat.rsplit_once(')').expect("a name").1;
+    after_name.split_whitespace().nth(field - 3).and_then(|value| value.parse().ok()).expect("a number")
+}
+
+#[test]
+fn a_prompt_starts_no_process_and_a_terminal_at_rest_uses_no_time() {
+    /// Page faults of ended children, and time in user and kernel mode.
+    const CHILD_FAULTS: usize = 11;
+    const TIMES: [usize; 2] = [14, 15];
+    for_each_shell(|fixture| {
+        let pane = fixture.server.run(&["display-message", "-p", "-t", &fixture.pane(), "#{pane_pid}"]);
+        let shell: u32 = pane.trim().parse().expect("a pid");
+        fixture.assert_exec("true", "", 0);
+        fixture.wait_for_status("ready");
+        let before = stat_field(shell, CHILD_FAULTS);
+        for _ in 0..10 {
+            fixture.assert_exec("true", "", 0);
+        }
+        fixture.wait_for_status("ready");
+        assert_eq!(stat_field(shell, CHILD_FAULTS), before, "{}: every child has page faults", fixture.shell);
+        fixture.assert_exec("sh -c true", "", 0);
+        fixture.wait_for_status("ready");
+        assert!(stat_field(shell, CHILD_FAULTS) > before, "{}: a child is seen", fixture.shell);
+        let is_reader = |pid: &u32| process::argv(*pid).iter().any(|word| word == b"mirror-log");
+        let reader = fixture.world.processes().into_iter().find(is_reader).expect("a reader");
+        let used = || TIMES.iter().map(|field| stat_field(shell, *field) + stat_field(reader, *field)).sum::<u64>();
+        let at_rest = used();
+        for _ in 0..2 {
+            agtmux_testkit::wait_for_next_second();
+        }
+        assert_eq!(used(), at_rest, "{}: ticks of the shell and the reader", fixture.shell);
+    });
 }
 
 #[test]

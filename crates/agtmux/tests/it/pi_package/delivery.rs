@@ -1,11 +1,12 @@
 //! What reaches the conversation, and when.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use agtmux_testkit::agtmux::{SOON, kill, pid};
-use agtmux_testkit::wait_until;
+use agtmux_testkit::{skip_outside_soak, wait_for, wait_until};
 
-use super::pi_fixture::PiFixture;
+use super::pi_fixture::{PI_TIMEOUT, PiFixture};
 
 const MARK: &str = "[tmux-task notification]";
 
@@ -16,7 +17,7 @@ fn until_file(file: &str, end: &str) -> String {
 
 #[test]
 fn a_failed_task_is_one_message_and_one_turn() {
-    let Some(pi) = PiFixture::start() else { return };
+    let Some(pi) = PiFixture::start_core() else { return };
     pi.run_task("build", &until_file("go", "echo compiling; echo broken; exit 2"));
     pi.wait_for_screen("the status line", |screen| screen.contains("tmux: 1 task"));
     let event = &pi.task_events()[0];
@@ -135,4 +136,78 @@ fn a_message_does_not_displace_a_prompt_that_is_being_prepared() {
     pi.wait_for_messages(1);
     pi.wait_for_request(MARK);
     assert_eq!((pi.request_count("SAY held"), pi.request_count(MARK)), (1, 1));
+}
+
+/// How often each event has been delivered, by its sequence number.
+fn deliveries(pi: &PiFixture) -> BTreeMap<u64, usize> {
+    let mut counts = BTreeMap::new();
+    for message in pi.task_messages() {
+        for event in message["details"]["events"].as_array().into_iter().flatten() {
+            *counts.entry(event["seq"].as_u64().expect("a number")).or_default() += 1;
+        }
+    }
+    counts
+}
+
+#[test]
+fn two_hundred_ends_are_delivered_exactly_once_through_all_interruptions() {
+    if skip_outside_soak() {
+        return;
+    }
+    let Some(pi) = PiFixture::start() else { return };
+    pi.run_task("first", "exit 0");
+    pi.wait_for_messages(1);
+    pi.wait_for_idle();
+    let session = pi.task_events()[0]["session"].as_str().expect("a name").to_owned();
+    for round in 0..20 {
+        for n in 0..10 {
+            let (name, command) = (format!("t{round}-{n}"), format!("sleep 0.{n}; exit {n}"));
+            let (done, _, error) =
+                pi.sandbox.run_agtmux(&["task", "run", "--session", &session, &name, "--", &command]);
+            assert!(done, "{error}");
+            if n == 3 && round % 5 != 4 {
+                pi.type_line("SLOW 2");
+            }
+        }
+        match round % 5 {
+            0 => pi.sandbox.press("Escape"),
+            1 => {
+                pi.type_line("SAY queued");
+                pi.sandbox.press("M-Up");
+                pi.sandbox.press("Escape");
+                // The text is back in the box.
+                pi.sandbox.press("C-u");
+            }
+            2 => kill(pid(pi.sandbox.world())),
+            3 => {
+                pi.wait_for_idle();
+                pi.type_line("/reload");
+            }
+            _ => {
+                pi.wait_for_idle();
+                pi.quit();
+                pi.launch("clear; pi -c");
+            }
+        }
+        pi.wait_for_idle();
+    }
+    let ends = || -> Vec<u64> {
+        let (_, text, _) = pi.sandbox.run_agtmux(&["task", "events", "--all", "--json", "--after", "0"]);
+        let events: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let items = events["items"].as_array().cloned().unwrap_or_default();
+        items.iter().filter(|event| event["type"] == "exited").filter_map(|event| event["seq"].as_u64()).collect()
+    };
+    wait_for(
+        "all tasks to end",
+        PI_TIMEOUT,
+        || if ends().len() == 201 { Ok(()) } else { Err(ends().len().to_string()) },
+    );
+    let wanted: BTreeMap<u64, usize> = ends().into_iter().map(|seq| (seq, 1)).collect();
+    wait_for("all messages", PI_TIMEOUT, || {
+        let missing: Vec<_> = wanted.keys().filter(|seq| !deliveries(&pi).contains_key(seq)).copied().collect();
+        if missing.is_empty() { Ok(()) } else { Err(format!("missing {missing:?}\n{}", pi.screen())) }
+    });
+    pi.prompt("SAY done");
+    pi.wait_for_idle();
+    assert_eq!(deliveries(&pi), wanted, "each end once");
 }

@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use agtmux_testkit::agtmux::soak;
 use agtmux_testkit::model::ModelRequest;
 use agtmux_testkit::real_agents::options::PaneSize;
 use agtmux_testkit::real_agents::sandbox::{AgentSandbox, SandboxOptions};
 use agtmux_testkit::real_agents::states::EvidenceMode;
 use agtmux_testkit::real_agents::{self, ConformanceAgent, install};
-use agtmux_testkit::{skip, wait_for, wait_until};
+use agtmux_testkit::{skip, skip_outside_soak, wait_for, wait_until};
 use serde_json::{Value, json};
 
 /// Pi starts slowly on a busy machine.
@@ -21,7 +22,8 @@ const ENTER_INTERVAL: Duration = Duration::from_secs(2);
 /// A starting Pi has put the line back after this time.
 const PUT_BACK_TIME: Duration = Duration::from_millis(400);
 
-const PACKAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../extensions/pi");
+/// The directory of the package.
+pub(super) const PACKAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../extensions/pi");
 
 pub(super) struct PiFixture {
     pub(super) sandbox: AgentSandbox,
@@ -29,7 +31,7 @@ pub(super) struct PiFixture {
 
 impl PiFixture {
     /// Pi with the package, started and ready for a prompt. Reports the test as skipped and returns None if Pi cannot be
-    /// installed.
+    /// installed. The newest version runs only in the soak tests.
     #[track_caller]
     pub(super) fn start() -> Option<Self> {
         let fixture = Self::open()?;
@@ -40,10 +42,27 @@ impl PiFixture {
     /// Like [`start`](Self::start), but Pi is not started yet.
     #[track_caller]
     pub(super) fn open() -> Option<Self> {
+        if is_newest() && !soak() {
+            skip_outside_soak();
+            return None;
+        }
+        Self::open_core()
+    }
+
+    /// Like [`start`](Self::start), for tests that always run with both versions.
+    #[track_caller]
+    pub(super) fn start_core() -> Option<Self> {
+        let fixture = Self::open_core()?;
+        fixture.launch("pi");
+        Some(fixture)
+    }
+
+    /// Like [`start_core`](Self::start_core), but Pi is not started yet.
+    #[track_caller]
+    pub(super) fn open_core() -> Option<Self> {
         let agent = pi();
-        let (package, version) = agent.package();
-        let installed = install::install(agent.registry(), package, version).and_then(|pi| pi.with_newer_node());
-        let program_dirs = match installed {
+        let version = if is_newest() { agent.other_versions()[0] } else { agent.package().1 };
+        let program_dirs = match install::install_agent(agent, version) {
             Ok(installed) => installed.program_dirs,
             Err(why) => {
                 skip(&why);
@@ -64,16 +83,30 @@ impl PiFixture {
         Some(fixture)
     }
 
-    fn pi_dir(&self) -> PathBuf {
+    /// Writes the settings of the package.
+    pub(super) fn write_settings(&self, settings: &Value) {
+        fs::write(self.pi_dir().join("agtmux.json"), settings.to_string()).expect("the world is writable");
+    }
+
+    pub(super) fn pi_dir(&self) -> PathBuf {
         self.sandbox.workspace.home.join(".pi/agent")
     }
 
     /// Writes these packages into the settings of Pi.
     pub(super) fn use_packages(&self, packages: &[&Path]) {
+        self.change_pi_settings("packages", &json!(packages));
+    }
+
+    pub(super) fn change_pi_settings(&self, key: &str, value: &Value) {
         let file = self.pi_dir().join("settings.json");
         let mut settings: Value = serde_json::from_slice(&fs::read(&file).expect("settings")).expect("JSON");
-        settings["packages"] = json!(packages);
+        settings[key] = value.clone();
         fs::write(file, settings.to_string()).expect("the world is writable");
+    }
+
+    /// New panes, such as the shared terminal, start bash.
+    pub(super) fn use_bash_in_panes(&self) {
+        self.sandbox.server.run(&["set-option", "-g", "default-shell", "/bin/bash"]);
     }
 
     /// Installs an extension beside the package.
@@ -108,7 +141,8 @@ impl PiFixture {
     #[track_caller]
     pub(super) fn type_line(&self, text: &str) {
         self.sandbox.paste(text);
-        let shown: String = text.chars().take(30).collect();
+        // A narrow box breaks the text into rows.
+        let shown: String = text.chars().filter(|c| !c.is_whitespace()).take(30).collect();
         self.wait_for_screen("the typed text", |screen| input_box(screen).contains(&shown));
         let (mut pressed, mut gone): (Option<Instant>, Option<Instant>) = (None, None);
         self.wait_for_screen("the line to be taken", |screen| {
@@ -131,6 +165,18 @@ impl PiFixture {
             let found = self.sandbox.model.requests().into_iter().find(|request| request.asks(text));
             found.filter(|request| request.answer_ended.is_some()).ok_or_else(|| self.sandbox.capture().screen)
         })
+    }
+
+    /// Waits until this many requests with such a prompt have been answered, and the turn has ended.
+    #[track_caller]
+    pub(super) fn wait_for_turns(&self, text: &str, count: usize) {
+        wait_for(&format!("{count} answers to '{text}'"), PI_TIMEOUT, || {
+            let requests = self.sandbox.model.requests();
+            let answered =
+                requests.iter().filter(|request| request.asks(text) && request.answer_ended.is_some()).count();
+            if answered == count { Ok(()) } else { Err(format!("{answered}\n{}", self.screen())) }
+        });
+        self.wait_for_idle();
     }
 
     /// How many requests have a prompt with a line that begins with this text.
@@ -166,17 +212,48 @@ impl PiFixture {
 
     /// The task messages in all session files.
     pub(super) fn task_messages(&self) -> Vec<Value> {
+        self.messages("tmux-task-event")
+    }
+
+    /// The messages of this type in all session files.
+    pub(super) fn messages(&self, custom_type: &str) -> Vec<Value> {
         let entries = self.entries().into_iter();
-        entries.filter(|entry| entry["type"] == "custom_message" && entry["customType"] == "tmux-task-event").collect()
+        entries.filter(|entry| entry["type"] == "custom_message" && entry["customType"] == custom_type).collect()
     }
 
     /// Waits until the conversation has this many task messages.
     #[track_caller]
     pub(super) fn wait_for_messages(&self, count: usize) -> Vec<Value> {
-        wait_for(&format!("{count} task messages"), PI_TIMEOUT, || {
-            let messages = self.task_messages();
+        self.wait_for_messages_of("tmux-task-event", count)
+    }
+
+    #[track_caller]
+    pub(super) fn wait_for_messages_of(&self, custom_type: &str, count: usize) -> Vec<Value> {
+        wait_for(&format!("{count} messages {custom_type}"), PI_TIMEOUT, || {
+            let messages = self.messages(custom_type);
             if messages.len() == count { Ok(messages) } else { Err(format!("{messages:#?}\n{}", self.screen())) }
         })
+    }
+
+    /// The texts that tools have returned to the model, oldest first, and whether each is an error.
+    pub(super) fn tool_results(&self) -> Vec<(String, bool)> {
+        let messages = self.entries().into_iter().map(|entry| entry["message"].clone());
+        let results = messages.filter(|message| message["role"] == "toolResult");
+        let text = |message: &Value| message["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+        results.map(|message| (text(&message), message["isError"] == true)).collect()
+    }
+
+    /// Lets the model call a tool, and waits for the end of the turn. Returns the result of the tool.
+    #[track_caller]
+    pub(super) fn tool_result(&self, prompt: &str) -> (String, bool) {
+        let before = self.tool_results().len();
+        self.type_line(prompt);
+        let results = wait_for(&format!("the result of '{prompt}'"), PI_TIMEOUT, || {
+            let results = self.tool_results();
+            if results.len() > before { Ok(results) } else { Err(self.screen()) }
+        });
+        self.wait_for_idle();
+        results[before].clone()
     }
 
     /// Waits until no turn runs.
@@ -205,11 +282,17 @@ impl PiFixture {
     }
 }
 
-/// The text between the last two borders of the screen.
+/// The text between the last two borders of the screen, without blanks.
 fn input_box(screen: &str) -> String {
     let is_border = |line: &&str| line.starts_with('─');
     let from_last = screen.lines().rev().skip_while(|line| !is_border(line)).skip(1);
-    from_last.take_while(|line| !is_border(line)).collect::<Vec<_>>().into_iter().rev().collect()
+    let rows: String = from_last.take_while(|line| !is_border(line)).collect::<Vec<_>>().into_iter().rev().collect();
+    rows.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+/// The tests of this directory run with two versions of Pi: as the module `pi_newest` with the newer one.
+fn is_newest() -> bool {
+    module_path!().contains("pi_newest")
 }
 
 fn pi() -> &'static dyn ConformanceAgent {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use agtmux_testkit::agtmux::SOON;
+use agtmux_testkit::real_agents::sandbox::write_program;
 use agtmux_testkit::wait_until;
 
 use super::pi_fixture::PiFixture;
@@ -152,4 +153,51 @@ fn a_forked_session_does_not_repeat_messages() {
     });
     pi.wait_for_idle();
     assert_eq!(pi.request_count(&format!("{MARK} tmux task")), 2, "a turn for each task");
+}
+
+/// Stands between Pi and agtmux: `task list` answers only when a file exists.
+const SLOW_LIST: &str = r#"#!/bin/sh
+[ "$1 $2" != "task list" ] || [ ! -e slow ] || { touch asked; until [ -e answer ]; do sleep 0.02; done; }
+agtmux "$@"
+code=$?
+[ ! -e asked ] || touch answered
+exit $code
+"#;
+
+#[test]
+fn an_answer_for_a_session_that_has_ended_does_not_end_pi() {
+    let Some(pi) = PiFixture::open() else { return };
+    let slow = pi.project_file("slow-agtmux");
+    write_program(pi.sandbox.world(), &slow, SLOW_LIST);
+    pi.launch(&format!("AGTMUX_PROGRAM={} pi", slow.display()));
+    pi.run_task("t", "until [ -e end ]; do sleep 0.05; done");
+    pi.wait_for_idle();
+    fs::write(pi.project_file("slow"), "").expect("written");
+    pi.type_line("/tmux-tasks");
+    wait_until("the question", SOON, || pi.project_file("asked").exists());
+    pi.sandbox.press("Escape");
+    pi.wait_for_screen("the panel to close", |screen| !screen.contains("Esc close"));
+    pi.type_line("/new");
+    pi.wait_for_screen("the new session", |screen| {
+        screen.contains("New session started") || !screen.contains("tmux: 1")
+    });
+    fs::write(pi.project_file("answer"), "").expect("written");
+    wait_until("the answer", SOON, || pi.project_file("answered").exists());
+    pi.prompt("SAY still here");
+    fs::write(pi.project_file("end"), "").expect("written");
+}
+
+#[test]
+fn pi_starts_and_ends_without_waiting_for_agtmux() {
+    let Some(pi) = PiFixture::open() else { return };
+    let stuck = pi.project_file("stuck-agtmux");
+    let script = "#!/bin/sh\necho $$ >>pids\nuntil [ -e answer ]; do sleep 0.05; done\n";
+    write_program(pi.sandbox.world(), &stuck, script);
+    pi.launch(&format!("AGTMUX_PROGRAM={} pi", stuck.display()));
+    wait_until("the question", SOON, || pi.project_file("pids").exists());
+    pi.prompt("SAY hello");
+    pi.wait_for_idle();
+    pi.quit();
+    assert!(!pi.project_file("answer").exists(), "agtmux has not answered");
+    fs::write(pi.project_file("answer"), "").expect("written");
 }
