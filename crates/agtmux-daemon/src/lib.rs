@@ -14,6 +14,7 @@ mod fleet_diff;
 mod lock;
 mod logging;
 mod mirror;
+mod notify;
 mod observe;
 mod program;
 mod remote;

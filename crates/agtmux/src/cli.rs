@@ -6,8 +6,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command_groups;
 use crate::commands::{
-    adapters, attach, audit, config, daemon, emit, explain, history, hook, inbox, kill, list, mirror, replay, respond,
-    resume, run, seen, send, setup, target, task, view_output, wait, watch, web,
+    adapters, attach, audit, config, daemon, emit, explain, history, hook, inbox, kill, list, mirror, notify, replay,
+    respond, resume, run, seen, send, setup, target, task, view_output, wait, watch, web,
 };
 use crate::jq::{self, JqFilter};
 
@@ -117,6 +117,12 @@ pub(crate) enum CliCommand {
     ///
     /// Includes rejected actions, and changes to tasks, hosts, adapters and web links.
     Audit(audit::AuditArgs),
+    /// Test notifications, and list which were sent or held back
+    ///
+    /// The rules in the configuration decide when agtmux notifies you that an agent waits. docs/notifications.md
+    /// explains them.
+    #[command(subcommand)]
+    Notify(notify::NotifyCommand),
     /// Explain the state of an agent, or of a saved screen
     Explain(explain::ExplainArgs),
     /// Show the past states of an agent and how long each lasted
@@ -268,6 +274,9 @@ mod tests {
             "agtmux audit %1",
             "agtmux mirror start --shell zsh --json",
             "agtmux mirror start --pane %1 --json",
+            "agtmux notify test",
+            "agtmux notify test ntfy --json",
+            "agtmux notify log --since 1h --limit 5 --json",
             "agtmux mirror exec --timeout 10m --cwd /tmp --json --raw -- -x",
             "agtmux mirror activity --follow --json",
             "agtmux mirror read --lines 20",

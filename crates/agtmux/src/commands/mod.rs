@@ -18,6 +18,7 @@ pub(crate) mod interface;
 pub(crate) mod kill;
 pub(crate) mod list;
 pub(crate) mod mirror;
+pub(crate) mod notify;
 pub(crate) mod pick;
 pub(crate) mod replay;
 pub(crate) mod respond;
@@ -58,6 +59,7 @@ pub(crate) fn run(command: Option<CliCommand>) -> CliResult {
         Some(CliCommand::Seen(args)) => block_on(seen::run(args)),
         Some(CliCommand::Resume(args)) => block_on(resume::run(args)),
         Some(CliCommand::Audit(args)) => block_on(audit::run(args)),
+        Some(CliCommand::Notify(command)) => block_on(notify::run(command)),
         Some(CliCommand::Task(command)) => block_on(task::run(command)),
         Some(CliCommand::Mirror(command)) => block_on(mirror::run(command)),
         Some(CliCommand::Emit(args)) => block_on(emit::run(args)),

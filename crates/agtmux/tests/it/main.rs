@@ -43,6 +43,7 @@ mod jq;
 mod metrics;
 mod mirror;
 mod mistakes;
+mod notifications;
 mod osc_tap;
 mod outages;
 mod pi_package;

@@ -1,0 +1,88 @@
+//! Runs programs for notices: the program of the channel `command`, and helpers such as curl.
+
+use std::io;
+use std::pin::pin;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use agtmux_api::wire::Notice;
+use agtmux_core::sanitize;
+use agtmux_tmux::ssh::ProcessGroup;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use super::DeliveryResult;
+
+/// The most bytes of an error message that are read.
+const MAX_ERROR_BYTES: u64 = 1000;
+/// How long the messages of a program are read after it has ended.
+const LAST_WORDS_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// Runs the configured program with the notice on stdin. The command is split at spaces, and no shell is involved.
+pub(super) async fn run(command: &str, notice: &Notice) -> DeliveryResult {
+    let mut words = command.split_whitespace();
+    let Some(program) = words.next() else { return Err("notify.command is empty".into()) };
+    let mut line = document(notice)?;
+    line.push('\n');
+    let mut command = Command::new(program);
+    run_with_input(command.args(words), line.as_bytes()).await
+}
+
+/// The notice as JSON, safe to print on a terminal.
+pub(super) fn document(notice: &Notice) -> Result<String, String> {
+    let json = serde_json::to_string(notice).map_err(|error| error.to_string())?;
+    Ok(sanitize::in_json(&json).into_owned())
+}
+
+/// Runs the command until it ends. A failure contains the last line that the program printed on stderr. If the future
+/// is dropped, the program and its process group are killed.
+pub(super) async fn run_with_input(command: &mut Command, input: &[u8]) -> DeliveryResult {
+    let program = command.as_std().get_program().to_string_lossy().into_owned();
+    let started = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .map_err(|error| format!("cannot start '{program}': {error}"))?;
+    let mut group = ProcessGroup::new(started);
+    let ended = write_and_wait(&mut group, input).await.map_err(|error| error.to_string())?;
+    match ended {
+        (status, _) if status.success() => Ok(()),
+        (status, message) if message.is_empty() => Err(format!("'{program}' failed: {status}")),
+        (status, message) => Err(format!("'{program}' failed: {status}: {message}")),
+    }
+}
+
+async fn write_and_wait(group: &mut ProcessGroup, input: &[u8]) -> io::Result<(ExitStatus, String)> {
+    let child = group.child();
+    let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
+    let write = async {
+        if let Some(mut stdin) = stdin {
+            // The program need not read its input.
+            let _ = stdin.write_all(input).await;
+        }
+    };
+    let mut printed = Vec::new();
+    let status;
+    let read = async {
+        if let Some(mut stderr) = stderr {
+            let _ = (&mut stderr).take(MAX_ERROR_BYTES).read_to_end(&mut printed).await;
+            // The program must not wait until the rest of its messages is read.
+            let _ = tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await;
+        }
+    };
+    {
+        let mut exchange = pin!(async { tokio::join!(write, read) });
+        tokio::select! {
+            ended = child.wait() => status = ended,
+            _ = &mut exchange => status = child.wait().await,
+        }
+        // A process that the program left in the background may keep stderr open.
+        let _ = timeout(LAST_WORDS_TIMEOUT, exchange).await;
+    }
+    let message = String::from_utf8_lossy(&printed);
+    let last = message.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    Ok((status?, sanitize::for_column(last.trim(), 200)))
+}
