@@ -6,14 +6,16 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command_groups;
 use crate::commands::{
-    adapters, attach, audit, config, daemon, emit, explain, history, hook, inbox, kill, list, mirror, notify, replay,
-    respond, resume, run, seen, send, setup, target, task, view_output, wait, watch, web,
+    adapters, attach, audit, completions, config, daemon, doctor, emit, explain, history, hook, inbox, kill, list, man,
+    mirror, notify, replay, respond, resume, run, seen, send, setup, target, task, view_output, wait, watch, web,
 };
 use crate::jq::{self, JqFilter};
 
-const MORE_HELP: &str = "`agtmux COMMAND --help` explains a command. `agtmux --help` adds the exit codes.";
+const MORE_HELP: &str = "\
+`agtmux COMMAND --help` explains a command. `agtmux --help` adds the exit codes.
+Topics: agtmux help environment|exit-codes|formatting|json|references";
 
-const EXIT_CODES: &str = "\
+pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0    success
   1    failed, timed out, or you declined a confirmation
@@ -26,19 +28,13 @@ Exit codes:
   126  with `agtmux run`: the program cannot be executed
   127  with `agtmux run`: the program was not found
   130  interrupted with Ctrl-C
-  143  terminated
-
-Environment:
-  AGTMUX_CONFIG          path of the configuration file
-  AGTMUX_STATE_DIR       directory of the database and the log
-  AGTMUX_SOCKET          path of the daemon's socket
-  AGTMUX_NO_AUTOSTART=1  do not start the daemon (by default, commands start it if needed)";
+  143  terminated";
 
 /// See and control the AI coding agents that run in tmux
 ///
 /// Without a command, opens the interface on a terminal. In a pipe or a script, lists the panes in which an agent runs.
 #[derive(Debug, Parser)]
-#[command(name = "agtmux", version, after_help = MORE_HELP, after_long_help = EXIT_CODES)]
+#[command(name = "agtmux", version, after_help = MORE_HELP, after_long_help = format!("{EXIT_CODES}\n\n{MORE_HELP}"))]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<CliCommand>,
@@ -166,6 +162,15 @@ pub(crate) enum CliCommand {
     /// Show and check the configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// Check your setup, and name the command that fixes each problem
+    ///
+    /// Checks tmux, the settings, the directories, the hooks of your agents, the daemon and what it watches. Never starts
+    /// the daemon. Exits with 1 if there is a problem; warnings do not count.
+    Doctor(doctor::DoctorArgs),
+    /// Print the script that completes commands and names in your shell
+    Completions(completions::CompletionsArgs),
+    /// Write the manual pages
+    Man(man::ManArgs),
     /// Show a demo with scripted agents on a private tmux server
     ///
     /// When the demo ends, agtmux removes the tmux server, the daemon and the files of the demo.
@@ -175,7 +180,7 @@ pub(crate) enum CliCommand {
 }
 
 /// All commands, as clap needs them, with `--jq` added.
-fn definition() -> clap::Command {
+pub(crate) fn definition() -> clap::Command {
     command_groups::group_commands(jq::add_option(Cli::command()))
 }
 
@@ -275,6 +280,10 @@ mod tests {
             "agtmux mirror start --shell zsh --json",
             "agtmux mirror start --pane %1 --json",
             "agtmux notify test",
+            "agtmux doctor --json",
+            "agtmux doctor --report",
+            "agtmux completions zsh",
+            "agtmux man out",
             "agtmux notify test ntfy --json",
             "agtmux notify log --since 1h --limit 5 --json",
             "agtmux mirror exec --timeout 10m --cwd /tmp --json --raw -- -x",

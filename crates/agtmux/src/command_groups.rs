@@ -10,7 +10,10 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Steer them", &["respond", "send", "wait", "attach", "kill", "resume"]),
     ("Run commands", &["task", "mirror", "run"]),
     ("Other places", &["target", "web"]),
-    ("Set up and check", &["setup", "adapters", "config", "daemon", "notify", "audit", "demo"]),
+    (
+        "Set up and check",
+        &["setup", "doctor", "adapters", "config", "daemon", "notify", "audit", "completions", "man", "demo"],
+    ),
     ("Called by hooks, scripts and agtmux itself", &["emit", "hook", "collect", "replay", "welcome"]),
 ];
 

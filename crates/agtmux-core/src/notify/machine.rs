@@ -247,8 +247,11 @@ impl NotifyMachine {
         if std::mem::take(&mut episode.suspended) {
             // The state must last again before a notice is sent.
             for progress in &mut episode.progress {
-                if let (Step::Due(at), Phase::First) = (progress.step, progress.phase) {
-                    progress.step = Step::Due(at.max(later(now, self.rules[progress.rule].dwell)));
+                let lasted = later(now, self.rules[progress.rule].dwell);
+                match (progress.step, progress.phase) {
+                    (Step::Due(at), Phase::First) => progress.step = Step::Due(at.max(lasted)),
+                    (Step::Quiet, _) => progress.step = Step::Due(lasted),
+                    _ => {}
                 }
             }
             self.resume_restored(runtime, sight);

@@ -28,7 +28,7 @@ use crate::observe::Discovery;
 /// The longest sleep while a notice is pending. A machine that slept, or whose clock was set, is noticed then.
 const MAX_SLEEP: Duration = Duration::from_secs(60);
 
-pub(super) struct Follower {
+pub(super) struct NoticeFollower {
     pub(super) config: NotifyConfig,
     pub(super) event_log: Arc<EventLog>,
     pub(super) discovery: Discovery,
@@ -57,7 +57,7 @@ struct FollowState {
     seq: u64,
 }
 
-impl Follower {
+impl NoticeFollower {
     /// Follows the agents until the daemon stops.
     pub(super) async fn run(&self, mut stopping: watch::Receiver<bool>) {
         let mut latest = self.event_log.subscribe();

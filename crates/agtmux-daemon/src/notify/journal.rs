@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agtmux_api::paths::Paths;
@@ -13,13 +14,15 @@ use tokio::task::spawn_blocking;
 
 use crate::background::BackgroundTasks;
 
-/// The most lines in memory. When the file has twice as many bytes as it should, it is written again with these lines.
-const MAX_ITEMS: usize = 2000;
+/// The most lines in memory. When the file becomes too large, it is written again with these lines.
+const MAX_ITEMS: usize = 1000;
 const MAX_FILE_BYTES: u64 = 4 << 20;
 const DEFAULT_LIMIT: u32 = 200;
 
 pub(super) struct Journal {
     items: Mutex<VecDeque<NotifyLogItem>>,
+    /// The size of the file.
+    file_bytes: AtomicU64,
     writes: mpsc::UnboundedSender<JournalWrite>,
 }
 
@@ -39,25 +42,29 @@ impl Journal {
     pub(super) fn open(paths: &Paths, background: &BackgroundTasks) -> Arc<Self> {
         let files = Arc::new(JournalFiles { log: paths.notify_log(), open_notices: paths.open_notices() });
         let (writes, waiting) = mpsc::unbounded_channel();
-        let journal = Self { items: Mutex::new(read_log(&files.log)), writes };
-        if fs::metadata(&files.log).is_ok_and(|meta| meta.len() > MAX_FILE_BYTES) {
-            let lines = journal.items().iter().filter_map(|item| serde_json::to_string(item).ok()).collect();
-            let _ = journal.writes.send(JournalWrite::All(lines));
-        }
+        let file_bytes = AtomicU64::new(fs::metadata(&files.log).map_or(0, |meta| meta.len()));
+        let journal = Self { items: Mutex::new(read_log(&files.log)), file_bytes, writes };
         let waiting = Arc::new(tokio::sync::Mutex::new(waiting));
         background.keep("notify_log", move || write_all(files.clone(), waiting.clone()));
         Arc::new(journal)
     }
 
     pub(super) fn add(&self, item: NotifyLogItem) {
-        if let Ok(line) = serde_json::to_string(&item) {
-            let _ = self.writes.send(JournalWrite::Line(line));
-        }
         let mut items = self.items();
         if items.len() == MAX_ITEMS {
             items.pop_front();
         }
+        let line = serde_json::to_string(&item);
         items.push_back(item);
+        let Ok(line) = line else { return };
+        let bytes = self.file_bytes.fetch_add(line.len() as u64 + 1, Ordering::Relaxed);
+        if bytes <= MAX_FILE_BYTES {
+            let _ = self.writes.send(JournalWrite::Line(line));
+            return;
+        }
+        let lines: Vec<String> = items.iter().filter_map(|item| serde_json::to_string(item).ok()).collect();
+        self.file_bytes.store(lines.iter().map(|line| line.len() as u64 + 1).sum(), Ordering::Relaxed);
+        let _ = self.writes.send(JournalWrite::All(lines));
     }
 
     /// The newest items that match, oldest first.
@@ -114,7 +121,8 @@ impl JournalFiles {
 }
 
 fn replace(path: &Path, text: String) -> io::Result<()> {
-    let draft = path.with_extension("draft");
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let draft = path.with_file_name(format!("agtmuxd.{name}.draft"));
     fs::write(&draft, text)?;
     fs::rename(draft, path)
 }
@@ -148,7 +156,7 @@ mod tests {
     #[test]
     fn a_query_returns_the_newest_lines() {
         let (writes, _) = mpsc::unbounded_channel();
-        let journal = Journal { items: Mutex::default(), writes };
+        let journal = Journal { items: Mutex::default(), file_bytes: AtomicU64::new(0), writes };
         (0..10).for_each(|second| journal.add(item(second)));
         let seconds = |since: Option<i64>, limit| -> Vec<i64> {
             let since = since.map(|since| Timestamp::from_second(since).expect("a time"));
@@ -156,5 +164,18 @@ mod tests {
         };
         assert_eq!(seconds(None, Some(2)), [8, 9]);
         assert_eq!(seconds(Some(7), None), [7, 8, 9]);
+    }
+
+    #[test]
+    fn a_file_that_becomes_too_large_is_written_again() {
+        let (writes, mut waiting) = mpsc::unbounded_channel();
+        let journal = Journal { items: Mutex::default(), file_bytes: AtomicU64::new(MAX_FILE_BYTES), writes };
+        (0..3).for_each(|second| journal.add(item(second)));
+        let mut next = || match waiting.try_recv() {
+            Ok(JournalWrite::Line(_)) => "line",
+            Ok(JournalWrite::All(lines)) if lines.len() == 2 => "all",
+            _ => "other",
+        };
+        assert_eq!([next(), next(), next()], ["line", "all", "line"]);
     }
 }

@@ -29,7 +29,7 @@ use crate::clock::Clock;
 use crate::event_log::EventLog;
 use crate::observe::Discovery;
 use channels::{ChannelWorkers, Channels, WorkerContext};
-use follow::Follower;
+use follow::NoticeFollower;
 use journal::Journal;
 use message::NoticeWriter;
 use open_notices::OpenNoticeFile;
@@ -74,7 +74,7 @@ impl Notifier {
         let Self { config, channels, journal, clock } = self.clone();
         let context = WorkerContext { channels, journal: journal.clone(), clock: clock.clone() };
         let workers = ChannelWorkers::start(&config.used_channels(), &context, background);
-        let follower = Arc::new(Follower { config, event_log, discovery, clock, journal, workers, open_notices });
+        let follower = Arc::new(NoticeFollower { config, event_log, discovery, clock, journal, workers, open_notices });
         background.keep("notify", move || {
             let (follower, stopping) = (follower.clone(), stopping.clone());
             async move { follower.run(stopping).await }

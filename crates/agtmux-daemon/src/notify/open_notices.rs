@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agtmux_api::wire::Notice;
 use agtmux_core::notify::OpenNotice;
@@ -12,12 +12,9 @@ use super::channels::{DesktopId, DesktopIds};
 use super::journal::Journal;
 
 pub(super) struct OpenNoticeFile {
-    /// What the last daemon left.
-    restored: Vec<OpenNotice>,
-    restored_texts: BTreeMap<String, Notice>,
     desktop_ids: Arc<DesktopIds>,
     journal: Arc<Journal>,
-    /// The document that was saved last.
+    /// The document that was saved last, at first by the last daemon.
     saved: Mutex<String>,
 }
 
@@ -33,21 +30,14 @@ impl OpenNoticeFile {
     /// Reads the file. A damaged file counts as empty.
     pub(super) fn open(path: &Path, journal: Arc<Journal>) -> (Self, Arc<DesktopIds>) {
         let saved = std::fs::read_to_string(path).unwrap_or_default();
-        let OpenNoticeDocument { notices, texts, desktop } = serde_json::from_str(&saved).unwrap_or_default();
-        let desktop_ids = Arc::new(DesktopIds::new(desktop));
-        let file = Self {
-            restored: notices,
-            restored_texts: texts,
-            desktop_ids: desktop_ids.clone(),
-            journal,
-            saved: Mutex::new(saved),
-        };
-        (file, desktop_ids)
+        let desktop_ids = Arc::new(DesktopIds::new(parse(&saved).desktop));
+        (Self { desktop_ids: desktop_ids.clone(), journal, saved: Mutex::new(saved) }, desktop_ids)
     }
 
-    /// The notices that the last daemon left, and their texts.
+    /// The saved notices and their texts.
     pub(super) fn restored(&self) -> (Vec<OpenNotice>, BTreeMap<String, Notice>) {
-        (self.restored.clone(), self.restored_texts.clone())
+        let OpenNoticeDocument { notices, texts, .. } = parse(&self.saved());
+        (notices, texts)
     }
 
     /// Waits until the desktop shows another notification.
@@ -61,10 +51,18 @@ impl OpenNoticeFile {
         desktop.retain(|notice, _| notices.iter().any(|open| open.notice == *notice));
         let texts = texts.clone();
         let Ok(document) = serde_json::to_string(&OpenNoticeDocument { notices, texts, desktop }) else { return };
-        let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut saved = self.saved();
         if *saved != document {
             saved.clone_from(&document);
             self.journal.save_open_notices(document);
         }
     }
+
+    fn saved(&self) -> MutexGuard<'_, String> {
+        self.saved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn parse(document: &str) -> OpenNoticeDocument {
+    serde_json::from_str(document).unwrap_or_default()
 }

@@ -4,19 +4,23 @@ pub(crate) mod adapters;
 pub(crate) mod attach;
 pub(crate) mod audit;
 pub(crate) mod collect;
+pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod daemon;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 pub(crate) mod emit;
 pub(crate) mod explain;
 pub(crate) mod filters;
 pub(crate) mod guards;
+pub(crate) mod help_topics;
 pub(crate) mod history;
 pub(crate) mod hook;
 pub(crate) mod inbox;
 pub(crate) mod interface;
 pub(crate) mod kill;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod mirror;
 pub(crate) mod notify;
 pub(crate) mod pick;
@@ -76,6 +80,9 @@ pub(crate) fn run(command: Option<CliCommand>) -> CliResult {
         Some(CliCommand::Run(args)) => run::run(&args),
         // `hook::intercept` runs this command before clap parses the command line.
         Some(CliCommand::Hook(_)) => Ok(()),
+        Some(CliCommand::Doctor(args)) => block_on(doctor::run(args)),
+        Some(CliCommand::Completions(args)) => completions::run(&args),
+        Some(CliCommand::Man(args)) => man::run(&args),
         Some(CliCommand::Demo) => block_on(demo::run()),
         Some(CliCommand::Welcome) => block_on(welcome::run()),
     }

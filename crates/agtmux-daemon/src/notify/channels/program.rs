@@ -9,7 +9,7 @@ use agtmux_api::wire::Notice;
 use agtmux_core::sanitize;
 use agtmux_tmux::ssh::ProcessGroup;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::Command;
+use tokio::process::{ChildStderr, ChildStdin, Command};
 use tokio::time::timeout;
 
 use super::DeliveryResult;
@@ -58,31 +58,73 @@ pub(super) async fn run_with_input(command: &mut Command, input: &[u8]) -> Deliv
 async fn write_and_wait(group: &mut ProcessGroup, input: &[u8]) -> io::Result<(ExitStatus, String)> {
     let child = group.child();
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
+    let mut printed = Vec::new();
+    let status = {
+        let mut exchange = pin!(write_and_read(stdin, input, stderr, &mut printed));
+        let ended = tokio::select! {
+            ended = child.wait() => Some(ended),
+            () = &mut exchange => None,
+        };
+        match ended {
+            // A process that the program left in the background may keep stderr open.
+            Some(ended) => {
+                let _ = timeout(LAST_WORDS_TIMEOUT, exchange).await;
+                ended
+            }
+            None => child.wait().await,
+        }
+    };
+    let message = String::from_utf8_lossy(&printed);
+    let last = message.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    Ok((status?, sanitize::for_column(last.trim(), 200)))
+}
+
+async fn write_and_read(stdin: Option<ChildStdin>, input: &[u8], stderr: Option<ChildStderr>, printed: &mut Vec<u8>) {
     let write = async {
         if let Some(mut stdin) = stdin {
             // The program need not read its input.
             let _ = stdin.write_all(input).await;
         }
     };
-    let mut printed = Vec::new();
-    let status;
     let read = async {
         if let Some(mut stderr) = stderr {
-            let _ = (&mut stderr).take(MAX_ERROR_BYTES).read_to_end(&mut printed).await;
+            let _ = (&mut stderr).take(MAX_ERROR_BYTES).read_to_end(printed).await;
             // The program must not wait until the rest of its messages is read.
             let _ = tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await;
         }
     };
-    {
-        let mut exchange = pin!(async { tokio::join!(write, read) });
-        tokio::select! {
-            ended = child.wait() => status = ended,
-            _ = &mut exchange => status = child.wait().await,
-        }
-        // A process that the program left in the background may keep stderr open.
-        let _ = timeout(LAST_WORDS_TIMEOUT, exchange).await;
+    tokio::join!(write, read);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn run_script(script: &str) -> DeliveryResult {
+        run_with_input(Command::new("sh").args(["-c", script]), b"input").await
     }
-    let message = String::from_utf8_lossy(&printed);
-    let last = message.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    Ok((status?, sanitize::for_column(last.trim(), 200)))
+
+    #[tokio::test]
+    async fn a_program_is_done_when_it_ends() {
+        for script in [
+            "cat >/dev/null",
+            "exit 0",
+            "exec 2>&-; cat >/dev/null",
+            // A process in the background keeps stderr open.
+            "sleep 5 & exit 0",
+        ] {
+            let ended = timeout(Duration::from_secs(10), run_script(script)).await;
+            assert_eq!(ended.expect("it ends"), Ok(()), "{script}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_failure_contains_the_last_line_of_stderr() {
+        let error = run_script("echo first >&2; printf 'last \\033[2J\\n\\n' >&2; exit 3").await.expect_err("it fails");
+        assert_eq!(error, "'sh' failed: exit status: 3: last \\x1b[2J");
+        let error = run_script("yes failed | head -c 3000000 >&2; exit 1").await.expect_err("it fails");
+        assert!(error.ends_with("failed"), "{error}");
+        let missing = run_with_input(&mut Command::new("/nonexistent/program"), b"").await.expect_err("missing");
+        assert!(missing.starts_with("cannot start '/nonexistent/program'"), "{missing}");
+    }
 }

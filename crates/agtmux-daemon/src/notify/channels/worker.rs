@@ -1,6 +1,6 @@
 //! One worker per channel delivers its notices in order. A channel that fails or hangs delays only its own notices.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -112,7 +112,13 @@ async fn work<F: Future<Output = DeliveryResult>>(
                     queue.push(notice, &record);
                 }
             }
-            None => record(NotifyLogEvent::Failed, Some(error), &notice),
+            None => {
+                record(NotifyLogEvent::Failed, Some(error), &notice);
+                // A server may have taken a notice although its answer was lost, so it also gets the withdrawal.
+                if notice.kind == NoticeKind::Notify && !is_remote(channel) {
+                    queue.undelivered.insert(notice.notice_id);
+                }
+            }
         }
     }
 }
@@ -139,6 +145,8 @@ fn is_remote(channel: NotifyChannel) -> bool {
 #[derive(Default)]
 struct DeliveryQueue {
     next: VecDeque<QueuedNotice>,
+    /// The notices that were not delivered, so that there is nothing to withdraw.
+    undelivered: BTreeSet<String>,
 }
 
 struct QueuedNotice {
@@ -244,5 +252,15 @@ mod tests {
         let over = withdrawal(&notice("a"), Timestamp::UNIX_EPOCH);
         let happened = run(NotifyChannel::Desktop, vec![(0, notice("a")), (1, over)], 0, 1).await;
         assert_eq!(happened, ["notify a", "[sent a]", "withdraw a", "[withdrawn a]"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_not_delivered_is_not_withdrawn() {
+        let over = || withdrawal(&notice("a"), Timestamp::UNIX_EPOCH);
+        let happened = run(NotifyChannel::Desktop, vec![(0, notice("a")), (1, over())], 1, 1).await;
+        assert_eq!(happened, ["notify a", "[failed a: down]"]);
+        // The answer of a server may have been lost.
+        let happened = run(NotifyChannel::Ntfy, vec![(0, notice("a")), (60, over())], 3, 1).await;
+        assert_eq!(happened.last().map(String::as_str), Some("[withdrawn a]"), "{happened:?}");
     }
 }

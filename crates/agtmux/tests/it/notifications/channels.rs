@@ -4,7 +4,6 @@ use std::fs;
 use std::time::Instant;
 
 use agtmux_testkit::agtmux::{agtmux, script, world};
-use agtmux_testkit::notification_service::NotificationService;
 use agtmux_testkit::ntfy_server::{NtfyBehaviour, NtfyServer};
 use agtmux_testkit::{wait_for, wait_until};
 use serde_json::Value;
@@ -20,18 +19,18 @@ fn command_notices(world: &TestWorld) -> Vec<Value> {
 #[test]
 fn every_channel_tells_a_dialog_once_and_withdraws_it_when_it_is_answered() {
     let world = world();
-    let Some(desktop) = NotificationService::start(&world) else { return };
     let program = script(&world, "told", "cat >>\"$HOME/notices\"");
     let settings = format!("command = '{}'\nwebhook_url = 'http://127.0.0.1:9/'", program.display());
     let rule = "channels = ['desktop', 'ntfy', 'command']";
-    let notify = NotifyFixture::start_in(world, NtfyServer::start(), &settings, rule);
+    let Some(notify) = NotifyFixture::start_with_desktop(world, &settings, rule) else { return };
+    let desktop = notify.desktop();
     let agent = notify.agent("work");
     notify.ask(&agent);
 
     let message = notify.wait_for_ntfy(1, 1).remove(0);
     assert_eq!(message["title"], "claude asks for approval");
     let text = message["message"].as_str().expect("text");
-    assert!(text.starts_with("Do you want to proceed? rm -r build\nwork:0.0, since "), "{text}");
+    assert!(text.starts_with("Do you want to proceed? Bash command rm -r build\nwork:0.0, since "), "{text}");
     let shown = wait_for("a notification of the desktop", SOON, || desktop.open().first().cloned());
     assert_eq!((shown.app.as_str(), shown.summary.as_str()), ("agtmux", "claude asks for approval"));
     assert_eq!(shown.body, text);
@@ -61,9 +60,9 @@ fn every_channel_tells_a_dialog_once_and_withdraws_it_when_it_is_answered() {
 
 #[test]
 fn the_next_daemon_withdraws_and_does_not_repeat() {
-    let world = world();
-    let Some(desktop) = NotificationService::start(&world) else { return };
-    let notify = NotifyFixture::start_in(world, NtfyServer::start(), "", "channels = ['desktop', 'ntfy']");
+    let rule = "channels = ['desktop', 'ntfy']";
+    let Some(notify) = NotifyFixture::start_with_desktop(world(), "", rule) else { return };
+    let desktop = notify.desktop();
     let agent = notify.agent("work");
     notify.ask(&agent);
     notify.wait_for_ntfy(1, 1);
@@ -87,7 +86,7 @@ fn an_unanswered_dialog_escalates_to_a_second_channel() {
     let program = script(&world, "told", "cat >>\"$HOME/notices\"");
     let settings = format!("command = '{}'", program.display());
     let rule = "channels = ['command']\nescalate_after = '2s'\nescalate_to = ['ntfy']";
-    let notify = NotifyFixture::start_in(world, NtfyServer::start(), &settings, rule);
+    let notify = NotifyFixture::start_in(world, &settings, rule);
     let agent = notify.agent("work");
     notify.ask(&agent);
     wait_until("the first notice", SOON, || command_notices(&notify.fixture.world).len() == 1);
@@ -114,7 +113,7 @@ fn a_channel_that_hangs_or_fails_delays_nothing_else() {
     let command = program.display();
     let settings = format!("timeout = '30s'\ncommand = '{command}'\nwebhook_url = '{}'", webhook.url());
     let rule = "channels = ['webhook', 'command', 'desktop', 'ntfy']";
-    let notify = NotifyFixture::start_in(world, NtfyServer::start(), &settings, rule);
+    let notify = NotifyFixture::start_in(world, &settings, rule);
     let agent = notify.agent("work");
     let began = Instant::now();
     for round in 1..=2 {
@@ -166,7 +165,7 @@ fn ntfy_gets_the_token_of_its_file() {
     let token = world.home().join("token");
     fs::write(&token, "tk_secret\n").expect("written");
     let settings = format!("ntfy_token_file = '{}'", token.display());
-    let notify = NotifyFixture::start_in(world, NtfyServer::start(), &settings, "channels = ['ntfy']");
+    let notify = NotifyFixture::start_in(world, &settings, "channels = ['ntfy']");
     notify.ntfy.require_token("tk_secret");
     let done = agtmux(&notify.fixture.world, &["notify", "test", "--json"]).json();
     assert_eq!(done["items"][0]["delivered"], true, "{done}");

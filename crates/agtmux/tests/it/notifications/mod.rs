@@ -1,6 +1,7 @@
 //! Notifications with real tmux, a real D-Bus session and a server that speaks the protocol of ntfy.
 
 mod channels;
+mod https;
 mod rules;
 mod terminals;
 
@@ -9,6 +10,7 @@ use std::time::Duration;
 use agtmux_testkit::TestWorld;
 use agtmux_testkit::action_fixture::{ActionFixture, RecordingAgent, SETTINGS};
 use agtmux_testkit::agtmux::{SOON, agtmux, configure, health, run, world};
+use agtmux_testkit::notification_service::NotificationService;
 use agtmux_testkit::ntfy_server::NtfyServer;
 use agtmux_testkit::{wait_for, wait_until};
 use serde_json::Value;
@@ -17,7 +19,10 @@ use serde_json::Value;
 const SETTLED: Duration = Duration::from_millis(3500);
 
 /// A daemon with rules, and a server to which they send.
+///
+/// Rust drops the fields in this order: first the desktop, so that no process of the world is left.
 struct NotifyFixture {
+    desktop: Option<NotificationService>,
     fixture: ActionFixture,
     ntfy: NtfyServer,
 }
@@ -26,20 +31,28 @@ impl NotifyFixture {
     /// Starts a daemon with these lines in `[notify]` and one rule, which has the states `waiting_approval` and
     /// `waiting_input` and these lines.
     fn start(settings: &str, rule: &str) -> Self {
-        Self::start_in(world(), NtfyServer::start(), settings, rule)
+        Self::start_in(world(), settings, rule)
     }
 
-    fn start_in(world: TestWorld, ntfy: NtfyServer, settings: &str, rule: &str) -> Self {
+    /// Also starts a desktop. Skips the test and returns None if this machine cannot.
+    fn start_with_desktop(world: TestWorld, settings: &str, rule: &str) -> Option<Self> {
+        let desktop = NotificationService::start(&world)?;
+        Some(Self { desktop: Some(desktop), ..Self::start_in(world, settings, rule) })
+    }
+
+    fn start_in(world: TestWorld, settings: &str, rule: &str) -> Self {
+        let ntfy = NtfyServer::start();
         let states = "states = ['waiting_approval', 'waiting_input']";
+        let dwell = if settings.contains("dwell") { "" } else { "dwell = '100ms'" };
         let text = format!(
-            "{SETTINGS}[notify]\nntfy_url = '{}'\nntfy_topic = 'agents'\ndwell = '100ms'\ncooldown = '0s'\n{settings}\n\
+            "{SETTINGS}[notify]\nntfy_url = '{}'\nntfy_topic = 'agents'\n{dwell}\ncooldown = '0s'\n{settings}\n\
              [[notify.rules]]\n{states}\n{rule}\n",
             ntfy.url()
         );
         configure(&world, &text);
         start_daemon(&world);
         let fixture = ActionFixture { server: world.tmux("default"), world };
-        Self { fixture, ntfy }
+        Self { desktop: None, fixture, ntfy }
     }
 
     /// Starts an idle agent, and waits until the daemon tells what agents do.
@@ -57,6 +70,10 @@ impl NotifyFixture {
         let done = agtmux(&self.fixture.world, &["respond", &agent.pane, "1"]);
         assert_eq!(done.code, Some(0), "{}", done.stderr);
         self.fixture.wait_for_state(agent, "idle");
+    }
+
+    fn desktop(&self) -> &NotificationService {
+        self.desktop.as_ref().expect("started with a desktop")
     }
 
     /// The lines of the notification log, as `event channel: reason`.

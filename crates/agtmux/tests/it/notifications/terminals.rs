@@ -7,7 +7,7 @@ use agtmux_testkit::dialog_agent::DialogAgent;
 use super::*;
 
 /// A command in a dialog that tries to run a program, to style the message, to print the time, and to end the command.
-const HOSTILE: &str = "touch #(touch $HOME/mark) #{session_name} #[fg=red]red %H:%M ; run-shell 'touch $HOME/mark'";
+const HOSTILE: &str = "touch #(touch $HOME/mark) #S #[fg=red]red %H:%M ; run-shell 'touch $HOME/mark'";
 
 fn output(client: &AttachedClient) -> String {
     String::from_utf8_lossy(&client.output()).into_owned()
@@ -30,13 +30,13 @@ fn tmux_bell_and_osc_reach_every_client_and_the_text_stays_text() {
     agent.ask_permission(HOSTILE);
     agent.wait_for_dialog("run-shell");
 
-    let sequence = "\x1b]9;claude asks for approval · Do you want to proceed? touch #(touch";
+    let sequence = "\x1b]9;claude asks for approval · Do you want to proceed? Bash command touch #(touch";
     wait_for("the escape sequence", SOON, || {
         let output = output(&client);
         if output.contains(sequence) { Ok(()) } else { Err(output) }
     });
     wait_until("the bell", SOON, || output(&client).contains('\x07'));
-    let shown = "touch #(touch $HOME/mark) #{session_name} #[fg=red]red %H:%M ; run-shell";
+    let shown = "touch #(touch $HOME/mark) #S #[fg=red]red %H:%M ; run-shell";
     wait_for("the message in the status line", SOON, || {
         let output = output(&client);
         let lines = output.split(sequence).collect::<Vec<_>>().join("");
