@@ -35,7 +35,7 @@ pub(super) fn document(notice: &Notice) -> Result<String, String> {
     Ok(sanitize::in_json(&json).into_owned())
 }
 
-/// Runs the command until it ends. A failure contains the last line that the program printed on stderr. If the future
+/// Runs the command until it ends. A failure contains a line that the program printed on stderr. If the future
 /// is dropped, the program and its process group are killed.
 pub(super) async fn run_with_input(command: &mut Command, input: &[u8]) -> DeliveryResult {
     let program = command.as_std().get_program().to_string_lossy().into_owned();
@@ -47,7 +47,7 @@ pub(super) async fn run_with_input(command: &mut Command, input: &[u8]) -> Deliv
         .spawn()
         .map_err(|error| format!("cannot start '{program}': {error}"))?;
     let mut group = ProcessGroup::new(started);
-    let ended = write_and_wait(&mut group, input).await.map_err(|error| error.to_string())?;
+    let ended = write_and_wait(&mut group, &program, input).await.map_err(|error| error.to_string())?;
     match ended {
         (status, _) if status.success() => Ok(()),
         (status, message) if message.is_empty() => Err(format!("'{program}' failed: {status}")),
@@ -55,7 +55,7 @@ pub(super) async fn run_with_input(command: &mut Command, input: &[u8]) -> Deliv
     }
 }
 
-async fn write_and_wait(group: &mut ProcessGroup, input: &[u8]) -> io::Result<(ExitStatus, String)> {
+async fn write_and_wait(group: &mut ProcessGroup, program: &str, input: &[u8]) -> io::Result<(ExitStatus, String)> {
     let child = group.child();
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     let mut printed = Vec::new();
@@ -75,8 +75,13 @@ async fn write_and_wait(group: &mut ProcessGroup, input: &[u8]) -> io::Result<(E
         }
     };
     let message = String::from_utf8_lossy(&printed);
-    let last = message.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    Ok((status?, sanitize::for_column(last.trim(), 200)))
+    Ok((status?, sanitize::for_column(error_line(&message, program), 200)))
+}
+
+/// The line that begins with the name of the program, as is usual for messages. Otherwise the last line.
+fn error_line<'a>(message: &'a str, program: &str) -> &'a str {
+    let own = message.lines().find(|line| line.strip_prefix(program).is_some_and(|rest| rest.starts_with(": ")));
+    own.or_else(|| message.lines().rev().find(|line| !line.trim().is_empty())).unwrap_or_default().trim()
 }
 
 async fn write_and_read(stdin: Option<ChildStdin>, input: &[u8], stderr: Option<ChildStderr>, printed: &mut Vec<u8>) {
@@ -119,9 +124,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failure_contains_the_last_line_of_stderr() {
+    async fn a_failure_contains_the_message_of_the_program() {
         let error = run_script("echo first >&2; printf 'last \\033[2J\\n\\n' >&2; exit 3").await.expect_err("it fails");
         assert_eq!(error, "'sh' failed: exit status: 3: last \\x1b[2J");
+        let error = run_script("echo 'sh: no entry' >&2; echo more >&2; exit 1").await.expect_err("it fails");
+        assert!(error.ends_with(": sh: no entry"), "{error}");
         let error = run_script("yes failed | head -c 3000000 >&2; exit 1").await.expect_err("it fails");
         assert!(error.ends_with("failed"), "{error}");
         let missing = run_with_input(&mut Command::new("/nonexistent/program"), b"").await.expect_err("missing");

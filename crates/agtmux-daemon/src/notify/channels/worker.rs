@@ -157,6 +157,9 @@ struct QueuedNotice {
 impl DeliveryQueue {
     /// Adds a notice. A withdrawal removes its notice instead, if that one has not been sent.
     fn push(&mut self, notice: Notice, record: &impl Fn(NotifyLogEvent, Option<String>, &Notice)) {
+        if notice.kind == NoticeKind::Withdraw && self.undelivered.remove(&notice.notice_id) {
+            return;
+        }
         let is_withdrawn =
             |queued: &QueuedNotice| notice.kind == NoticeKind::Withdraw && queued.notice.notice_id == notice.notice_id;
         match self.next.iter().position(is_withdrawn).and_then(|at| self.next.remove(at)) {
