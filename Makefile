@@ -28,7 +28,7 @@ install: ## install agtmux and its other names (agtmuxd, pi-tmux-task-run, pi-tm
 	@for name in agtmuxd pi-tmux-task-run pi-tmux-session-name; do ln -sf agtmux "$(ROOT)/bin/$$name"; done
 
 test: lint ## lint, then run every test
-	@scripts/ensure-tools tmux browser fuzzer sshd shells typescript
+	@scripts/ensure-tools tmux browser fuzzer sshd shells typescript dbus
 	scripts/test
 
 lint: ## check formatting, clippy, and the licences and sources of dependencies
@@ -48,7 +48,7 @@ bench: ## run the benchmarks against their baselines and write docs/benchmarks*.
 	cargo bench --locked --package agtmux --bench all
 
 soak: ## run the long forms of the tests; takes hours
-	@scripts/ensure-tools tmux browser sshd shells cc cargo fuzzer typescript
+	@scripts/ensure-tools tmux browser sshd shells cc cargo fuzzer typescript dbus
 	AGTMUX_SOAK=1 scripts/test --release
 
 conformance: ## test the real agents in every scenario and write docs/conformance.md; AGENTS=latest or AGENTS=claude@VERSION

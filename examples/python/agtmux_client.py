@@ -171,6 +171,10 @@ to that much longer for the command to end."""
         """List shared terminals."""
         return self._ask("GET", "/v1/mirrors", query=query)
 
+    def get_notify_log(self, **query):
+        """Return the notification log: what was sent, and what was held back and why. Newest line last."""
+        return self._ask("GET", "/v1/notify/log", query=query)
+
     def get_pane_health(self, **query):
         """Check whether a pane exists and its agent runs."""
         return self._ask("GET", "/v1/actions/health", query=query)
@@ -298,6 +302,10 @@ to that much longer for the command to end."""
     def take_snapshot(self, body):
         """Take a snapshot of a pane to guard a later action."""
         return self._ask("POST", "/v1/actions/snapshot", body=body)
+
+    def test_notify(self, body):
+        """Send a test notice, and wait until the channels have taken it or failed."""
+        return self._ask("POST", "/v1/notify/test", body=body)
 
     def view_output(self, body):
         """Return the recent output of a pane."""

@@ -189,6 +189,11 @@ to that much longer for the command to end. */
     return this.#ask("GET", "/v1/mirrors", query);
   }
 
+  /** Return the notification log: what was sent, and what was held back and why. Newest line last. */
+  getNotifyLog(query: Query = {}): Promise<any> {
+    return this.#ask("GET", "/v1/notify/log", query);
+  }
+
   /** Check whether a pane exists and its agent runs. */
   getPaneHealth(query: Query = {}): Promise<any> {
     return this.#ask("GET", "/v1/actions/health", query);
@@ -347,6 +352,11 @@ to that much longer for the command to end. */
   /** Take a snapshot of a pane to guard a later action. */
   takeSnapshot(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/actions/snapshot", undefined, body);
+  }
+
+  /** Send a test notice, and wait until the channels have taken it or failed. */
+  testNotify(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/notify/test", undefined, body);
   }
 
   /** Return the recent output of a pane. */

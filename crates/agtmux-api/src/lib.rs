@@ -8,6 +8,7 @@ pub mod host_protocol;
 pub mod mirror_files;
 pub mod paths;
 mod private_dir;
+pub mod schema;
 pub mod task_files;
 pub mod wire;
 

@@ -163,6 +163,10 @@ state_files! {
     setup_record => "setup.json",
     /// The file that a running `agtmux setup` keeps locked.
     setup_lock => "setup.lock",
+    /// What was notified, and what was held back: one line of JSON per event.
+    notify_log => "notify.jsonl",
+    /// The notices that were sent and can still be withdrawn.
+    open_notices => "notify-open.json",
     /// Recordings saved by `agtmux adapters record`.
     records_dir => "records",
 }

@@ -11,6 +11,7 @@ pub mod fleet;
 pub mod ids;
 pub mod ledger;
 pub mod mirror;
+pub mod notify;
 pub mod ordering;
 pub mod output;
 pub mod redact;

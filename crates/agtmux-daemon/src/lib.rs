@@ -15,6 +15,7 @@ mod git;
 mod lock;
 mod logging;
 mod mirror;
+mod notify;
 mod observe;
 mod program;
 mod remote;

@@ -20,6 +20,7 @@ use crate::event_log::EventLog;
 use crate::file_guard::FileGuard;
 use crate::lock::DaemonLock;
 use crate::mirror::Mirrors;
+use crate::notify::Notifier;
 use crate::observe::{Discovery, ObserverSetup, RecheckHints, UserManifestWatch};
 use crate::remote::{TargetManager, TargetOptions};
 use crate::serve::web::WebPort;
@@ -201,10 +202,11 @@ async fn run_until_stopped(
         handle.clone(),
         actions.clone(),
         store.clone(),
-        clock,
+        clock.clone(),
         is_stopping.clone(),
         &background,
     );
+    let notifier = Notifier::start(event_log.clone(), discovery.clone(), clock, &paths, is_stopping.clone());
     let taken_over = Arc::new(Notify::new());
     let guard = Arc::new(FileGuard {
         paths: paths.clone(),
@@ -228,6 +230,7 @@ async fn run_until_stopped(
         tasks,
         mirrors,
         bridge,
+        notifier,
         web_auth: port.as_ref().map(WebPort::auth),
         socket: paths.socket.clone(),
         started_at: Timestamp::now(),

@@ -21,6 +21,8 @@ pub mod http;
 pub mod hub_fixture;
 pub mod model;
 mod network_link;
+pub mod notification_service;
+pub mod ntfy_server;
 pub mod process;
 pub mod real_agents;
 pub mod seeded_random;

@@ -5,6 +5,7 @@
 mod activity;
 mod attach;
 mod capture;
+mod client_terminals;
 mod clients;
 mod command;
 pub mod hooks;
@@ -24,6 +25,7 @@ mod version;
 pub use activity::{ActivityListing, PaneActivity};
 pub use attach::AttachMethod;
 pub use capture::Capture;
+pub use client_terminals::ClientTerminal;
 pub use clients::TmuxClient;
 pub use command::{Framing, TmuxCommand};
 pub use input::{InvalidKey, PaneGuard, PaneInput, TmuxKey, TypeError, TypeRefusal};

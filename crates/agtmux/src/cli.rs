@@ -6,15 +6,17 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command_groups;
 use crate::commands::{
-    adapters, ask, attach, audit, broadcast, config, daemon, diff, emit, explain, handoff, history, hook, inbox, kill,
-    last, list, mirror, new, rename, replay, respond, resume, run, seen, send, setup, target, task, view_output, wait,
-    watch, web, worktree,
+    adapters, ask, attach, audit, broadcast, completions, config, daemon, diff, doctor, emit, explain, handoff,
+    history, hook, inbox, kill, last, list, man, mirror, new, notify, rename, replay, respond, resume, run, seen, send,
+    setup, target, task, view_output, wait, watch, web, worktree,
 };
 use crate::jq::{self, JqFilter};
 
-const MORE_HELP: &str = "`agtmux COMMAND --help` explains a command. `agtmux --help` adds the exit codes.";
+const MORE_HELP: &str = "\
+`agtmux COMMAND --help` explains a command. `agtmux --help` adds the exit codes.
+Topics: agtmux help environment|exit-codes|formatting|json|references";
 
-const EXIT_CODES: &str = "\
+pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0    success
   1    failed, timed out, or you declined a confirmation
@@ -30,19 +32,13 @@ Exit codes:
   126  with `agtmux run`: the program cannot be executed
   127  with `agtmux run`: the program was not found
   130  interrupted with Ctrl-C
-  143  terminated
-
-Environment:
-  AGTMUX_CONFIG          path of the configuration file
-  AGTMUX_STATE_DIR       directory of the database and the log
-  AGTMUX_SOCKET          path of the daemon's socket
-  AGTMUX_NO_AUTOSTART=1  do not start the daemon (by default, commands start it if needed)";
+  143  terminated";
 
 /// See and control the AI coding agents that run in tmux
 ///
 /// Without a command, opens the interface on a terminal. In a pipe or a script, lists the panes in which an agent runs.
 #[derive(Debug, Parser)]
-#[command(name = "agtmux", version, after_help = MORE_HELP, after_long_help = EXIT_CODES)]
+#[command(name = "agtmux", version, after_help = MORE_HELP, after_long_help = format!("{EXIT_CODES}\n\n{MORE_HELP}"))]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<CliCommand>,
@@ -142,6 +138,12 @@ pub(crate) enum CliCommand {
     ///
     /// Includes rejected actions, and changes to tasks, hosts, adapters and web links.
     Audit(audit::AuditArgs),
+    /// Test notifications, and list which were sent or held back
+    ///
+    /// The rules in the configuration decide when agtmux notifies you that an agent waits. docs/notifications.md
+    /// explains them.
+    #[command(subcommand)]
+    Notify(notify::NotifyCommand),
     /// Explain the state of an agent, or of a saved screen
     Explain(explain::ExplainArgs),
     /// Show the past states of an agent and how long each lasted
@@ -185,6 +187,15 @@ pub(crate) enum CliCommand {
     /// Show and check the configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// Check your setup, and name the command that fixes each problem
+    ///
+    /// Checks tmux, the settings, the directories, the hooks of your agents, the daemon and what it watches. Never starts
+    /// the daemon. Exits with 1 if there is a problem; warnings do not count.
+    Doctor(doctor::DoctorArgs),
+    /// Print the script that completes commands and names in your shell
+    Completions(completions::CompletionsArgs),
+    /// Write the manual pages
+    Man(man::ManArgs),
     /// Show a demo with scripted agents on a private tmux server
     ///
     /// When the demo ends, agtmux removes the tmux server, the daemon and the files of the demo.
@@ -194,7 +205,7 @@ pub(crate) enum CliCommand {
 }
 
 /// All commands, as clap needs them, with `--jq` added.
-fn definition() -> clap::Command {
+pub(crate) fn definition() -> clap::Command {
     command_groups::group_commands(jq::add_option(Cli::command()))
 }
 
@@ -293,6 +304,13 @@ mod tests {
             "agtmux audit %1",
             "agtmux mirror start --shell zsh --json",
             "agtmux mirror start --pane %1 --json",
+            "agtmux notify test",
+            "agtmux doctor --json",
+            "agtmux doctor --report",
+            "agtmux completions zsh",
+            "agtmux man out",
+            "agtmux notify test ntfy --json",
+            "agtmux notify log --since 1h --limit 5 --json",
             "agtmux mirror exec --timeout 10m --cwd /tmp --json --raw -- -x",
             "agtmux mirror activity --follow --json",
             "agtmux mirror read --lines 20",

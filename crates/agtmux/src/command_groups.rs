@@ -14,7 +14,10 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Start agents", &["new", "resume", "handoff", "worktree", "rename"]),
     ("Run commands", &["task", "mirror", "run"]),
     ("Other places", &["target", "web"]),
-    ("Set up and check", &["setup", "adapters", "config", "daemon", "audit", "demo"]),
+    (
+        "Set up and check",
+        &["setup", "doctor", "adapters", "config", "daemon", "notify", "audit", "completions", "man", "demo"],
+    ),
     ("Called by hooks, scripts and agtmux itself", &["emit", "hook", "collect", "replay", "welcome"]),
 ];
 

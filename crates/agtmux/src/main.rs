@@ -29,7 +29,13 @@ fn main() -> ExitCode {
     if let Some(exit) = commands::mirror::intercept(std::env::args_os()) {
         return exit;
     }
+    if let Some(exit) = commands::completions::intercept() {
+        return exit;
+    }
     let arguments = program_name::arguments(std::env::args_os());
+    if let Some(printed) = commands::help_topics::intercept(&arguments) {
+        return ended(printed);
+    }
     let (cli, filter) = match cli::parse(&arguments) {
         Ok(parsed) => parsed,
         Err(error) => return message::print_usage_error(&error, &arguments),
@@ -41,6 +47,11 @@ fn main() -> ExitCode {
     if let Some(version) = agtmux_client::other_daemon_version().filter(|_| notes_version) {
         message::other_version(version).print_stderr();
     }
+    ended(outcome)
+}
+
+/// Prints the error of a command. Returns the exit code.
+fn ended(outcome: error::CliResult) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

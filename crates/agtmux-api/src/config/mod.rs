@@ -1,6 +1,7 @@
 //! The configuration. All default values are in `defaults.toml` and nowhere else. agtmux parses that file, and
 //! `agtmux config show --defaults` prints it with its comments.
 
+mod notify;
 mod web;
 mod yaml;
 
@@ -11,6 +12,7 @@ use std::time::Duration;
 use agtmux_core::named_enum;
 use serde::{Deserialize, Serialize};
 
+pub use notify::{NotifyConfig, NotifyRuleConfig, QuietSpan};
 pub use web::{ListenAddress, ProxyUser, WebConfig};
 
 pub const DEFAULTS: &str = include_str!("defaults.toml");
@@ -27,6 +29,7 @@ pub struct Config {
     pub actions: ActionsConfig,
     pub events: EventsConfig,
     pub audit: AuditConfig,
+    pub notify: NotifyConfig,
     pub web: WebConfig,
     pub tasks: TasksConfig,
     pub worktrees: WorktreesConfig,
@@ -286,6 +289,9 @@ impl Config {
             ("tmux_bridge.subprocess_timeout", self.tmux_bridge.subprocess_timeout, "100ms", "1m"),
             ("tasks.on_event_timeout", self.tasks.on_event_timeout, "100ms", "1h"),
             ("actions.snapshot_lifetime", self.actions.snapshot_lifetime, "1ms", "10m"),
+            ("notify.dwell", self.notify.dwell, "0ms", "1h"),
+            ("notify.timeout", self.notify.timeout, "100ms", "1m"),
+            ("notify.tmux_message_time", self.notify.tmux_message_time, "100ms", "1m"),
             ("state.completed_to_idle", completed_to_idle, "100ms", "168h"),
             ("state.running_ttl", running_ttl, "1s", "168h"),
             ("state.bind_ttl", bind_ttl, "100ms", "10m"),
@@ -319,7 +325,7 @@ impl Config {
                 return fail(format!("{name}: {value} is out of range; use a value from {min} to {max}"));
             }
         }
-        if let Some(message) = self.web.exposure_error() {
+        if let Some(message) = self.web.exposure_error().or_else(|| self.notify.error()) {
             return fail(message);
         }
         if payload_retention > metadata_retention {

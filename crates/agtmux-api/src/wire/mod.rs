@@ -11,6 +11,7 @@ mod ingest;
 mod items;
 mod listing;
 mod mirror;
+mod notify;
 mod state_set;
 mod targets;
 mod task;
@@ -49,6 +50,10 @@ pub use mirror::{
     MirrorActivity, MirrorActivityItem, MirrorActivityQuery, MirrorCancelRequest, MirrorCommand, MirrorCommandQuery,
     MirrorCommandStatus, MirrorExecRequest, MirrorItem, MirrorList, MirrorQuery, MirrorRunningItem, MirrorScreen,
     MirrorScreenQuery, MirrorStartRequest, MirrorStatus, MirrorStreamItem,
+};
+pub use notify::{
+    Notice, NoticeAgent, NoticeKind, NotifyLog, NotifyLogEvent, NotifyLogItem, NotifyLogQuery, NotifyTestItem,
+    NotifyTestReport, NotifyTestRequest,
 };
 pub use state_set::StateSet;
 pub use targets::{EvidenceKind, NewTarget, TargetCheck, TargetCheckReport, TargetItem, TargetList, TargetStatus};

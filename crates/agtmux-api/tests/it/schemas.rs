@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use agtmux_api::error::ApiError;
 use agtmux_api::host_protocol::{HostLine, HubLine};
 use agtmux_api::wire::{
-    DaemonHealth, ListResponse, PaneItem, SessionItem, TaskEvents, TaskList, TaskStarted, WatchEvent, WindowItem,
+    DaemonHealth, ListResponse, Notice, PaneItem, SessionItem, TaskEvents, TaskList, TaskStarted, WatchEvent,
+    WindowItem,
 };
 use schemars::{JsonSchema, schema_for};
 
@@ -31,6 +32,7 @@ fn committed_schemas_are_those_of_the_wire_types() {
     check::<TaskList>("tasks");
     check::<TaskStarted>("task-started");
     check::<TaskEvents>("task-events");
+    check::<Notice>("notice");
     check::<ApiError>("error");
     check::<HostLine>("host-line");
     check::<HubLine>("hub-line");

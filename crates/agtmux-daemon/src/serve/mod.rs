@@ -14,6 +14,7 @@ mod listener;
 mod lists;
 mod metrics;
 mod mirrors;
+mod notify;
 mod openapi;
 mod router;
 mod sse;
@@ -42,6 +43,7 @@ use crate::bridge::Bridge;
 use crate::engine::{EngineHandle, StoreErrorNote};
 use crate::event_log::EventLog;
 use crate::mirror::Mirrors;
+use crate::notify::Notifier;
 use crate::observe::Discovery;
 use crate::remote::TargetManager;
 use crate::store::Store;
@@ -70,6 +72,7 @@ pub(crate) struct ServeContext {
     pub(crate) mirrors: Mirrors,
     pub(crate) worktrees: Worktrees,
     pub(crate) bridge: Bridge,
+    pub(crate) notifier: Notifier,
     /// Access control of the TCP port, if there is one.
     pub(crate) web_auth: Option<Arc<web::WebAuth>>,
     pub(crate) socket: PathBuf,
@@ -170,5 +173,7 @@ fn routes() -> OpenApiRouter<ServeContext> {
         .routes(routes!(targets::remove_target))
         .routes(routes!(targets::connect_target))
         .routes(routes!(targets::get_checkup))
+        .routes(routes!(notify::get_notify_log))
+        .routes(routes!(notify::test_notify))
         .routes(routes!(adapters::get_adapters, adapters::switch_adapter))
 }

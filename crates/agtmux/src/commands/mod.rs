@@ -6,15 +6,18 @@ pub(crate) mod attach;
 pub(crate) mod audit;
 pub(crate) mod broadcast;
 pub(crate) mod collect;
+pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod daemon;
 pub(crate) mod demo;
 pub(crate) mod diff;
+pub(crate) mod doctor;
 pub(crate) mod emit;
 pub(crate) mod explain;
 pub(crate) mod filters;
 pub(crate) mod guards;
 pub(crate) mod handoff;
+pub(crate) mod help_topics;
 pub(crate) mod history;
 pub(crate) mod hook;
 pub(crate) mod inbox;
@@ -22,8 +25,10 @@ pub(crate) mod interface;
 pub(crate) mod kill;
 pub(crate) mod last;
 pub(crate) mod list;
+pub(crate) mod man;
 pub(crate) mod mirror;
 pub(crate) mod new;
+pub(crate) mod notify;
 pub(crate) mod pick;
 pub(crate) mod rename;
 pub(crate) mod replay;
@@ -76,6 +81,7 @@ pub(crate) fn run(command: Option<CliCommand>) -> CliResult {
         Some(CliCommand::Diff(args)) => block_on(diff::run(args)),
         Some(CliCommand::Rename(args)) => block_on(rename::run(args)),
         Some(CliCommand::Audit(args)) => block_on(audit::run(args)),
+        Some(CliCommand::Notify(command)) => block_on(notify::run(command)),
         Some(CliCommand::Task(command)) => block_on(task::run(command)),
         Some(CliCommand::Mirror(command)) => block_on(mirror::run(command)),
         Some(CliCommand::Emit(args)) => block_on(emit::run(args)),
@@ -92,6 +98,9 @@ pub(crate) fn run(command: Option<CliCommand>) -> CliResult {
         Some(CliCommand::Run(args)) => run::run(&args),
         // `hook::intercept` runs this command before clap parses the command line.
         Some(CliCommand::Hook(_)) => Ok(()),
+        Some(CliCommand::Doctor(args)) => block_on(doctor::run(args)),
+        Some(CliCommand::Completions(args)) => completions::run(&args),
+        Some(CliCommand::Man(args)) => man::run(&args),
         Some(CliCommand::Demo) => block_on(demo::run()),
         Some(CliCommand::Welcome) => block_on(welcome::run()),
     }

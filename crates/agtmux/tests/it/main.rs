@@ -42,10 +42,12 @@ mod inbox;
 mod ingest;
 mod interface;
 mod jq;
+mod manners;
 mod metrics;
 mod mirror;
 mod mistakes;
 mod new_agent;
+mod notifications;
 mod osc_tap;
 mod outages;
 /// The tests of `pi_package` with the newest Pi.

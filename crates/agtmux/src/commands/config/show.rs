@@ -48,10 +48,12 @@ fn overlay(text: &str, path: &Path) -> Result<String, TomlError> {
 fn put_values(from: &dyn TableLike, into: &mut Table) -> bool {
     let mut changed = false;
     for (key, item) in from.iter() {
-        let (Some(value), Some(default)) = (item.as_value(), into.get_mut(key).and_then(Item::as_value_mut)) else {
+        // `[[table]]` is shown as an inline list, which means the same.
+        let (Ok(mut value), Some(default)) =
+            (item.clone().into_value(), into.get_mut(key).and_then(Item::as_value_mut))
+        else {
             continue;
         };
-        let mut value = value.clone();
         let mut plain = default.clone();
         plain.decor_mut().clear();
         value.decor_mut().clear();
@@ -96,6 +98,15 @@ mod tests {
         let shown = Config::parse(&text, Path::new("/shown")).expect("the output is a valid configuration");
         assert_eq!(shown.tmux.command_timeout.0.as_secs(), 3);
         assert_eq!(shown.tmux.sockets.len(), 1);
+    }
+
+    #[test]
+    fn rules_of_notifications_are_shown_as_a_list() {
+        let rules = "[[notify.rules]]\nstates = ['error']\nchannels = ['bell']\n";
+        let text = overlaid(&rules.repeat(2));
+        let shown = Config::parse(&text, Path::new("/shown")).expect("the output is a valid configuration");
+        assert_eq!(shown.notify.rules.len(), 2, "{text}");
+        assert!(text.contains("# default: []"), "{text}");
     }
 
     #[test]

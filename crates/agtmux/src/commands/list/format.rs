@@ -62,6 +62,14 @@ impl<T: FormatItem> ItemFormat<T> {
     }
 }
 
+/// The variables of each list.
+pub(crate) fn format_variables() -> [(&'static str, Vec<&'static str>); 3] {
+    fn names<T: FormatItem>() -> Vec<&'static str> {
+        T::VARIABLES.iter().map(|(name, _)| *name).collect()
+    }
+    [("panes", names::<PaneItem>()), ("windows", names::<WindowItem>()), ("sessions", names::<SessionItem>())]
+}
+
 fn unknown<T: FormatItem>(name: &str) -> String {
     let known: Vec<&str> = T::VARIABLES.iter().map(|(known, _)| *known).collect();
     format!("unknown variable '{name}'; known variables: {}", known.join(", "))

@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
+pub(crate) use self::format::format_variables;
 use self::format::{FormatItem, ItemFormat};
 use super::filters::{FilterArgs, GroupFilterArgs};
 use super::resume_all;

@@ -90,6 +90,21 @@ pub(crate) fn run(args: &SetupArgs) -> CliResult {
     if failed { Err(CliError::silent(CliExit::Failed)) } else { printed.and(ended) }
 }
 
+/// The installed agents that have hooks, and whether the hooks of agtmux are complete.
+pub(crate) fn hook_status() -> CliResult<Vec<(&'static str, bool)>> {
+    let mode = SetupMode::Install;
+    let args = SetupArgs { agent: Vec::new(), dry_run: true, yes: false, uninstall: false, json: false };
+    let record = SetupRecord::load(&Paths::from_env()?);
+    let program = program(mode)?;
+    let data = agents::data_dir(|name| std::env::var_os(name)).ok_or_else(no_home)?;
+    let (here, _) = select_agents(&args, mode, &record)?;
+    let status = |(agent, dir): (&'static SetupAgent, PathBuf)| {
+        let files = plan::plan(agent, SetupDirs { settings: &dir, data: &data }, &program, mode, &record);
+        (agent.name, !files.iter().any(plan::FilePlan::is_change))
+    };
+    Ok(here.into_iter().map(status).collect())
+}
+
 /// The path of agtmux to write into the hooks. Fails if a later uninstall could not recognise hooks with this path.
 fn program(mode: SetupMode) -> CliResult<String> {
     let path = command::own_path().map_err(|error| CliError::io("find the agtmux program", error))?;

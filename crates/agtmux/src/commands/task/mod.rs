@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use crate::error::{CliExit, CliResult};
+pub(crate) use session_args::unnamed_session;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TaskCommand {

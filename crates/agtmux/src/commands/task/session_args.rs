@@ -63,6 +63,11 @@ fn named_session(given: Option<&String>) -> Option<String> {
     given.cloned().or_else(|| variable("PI_TMUX_SESSION")).or_else(|| variable("AGTMUX_SESSION"))
 }
 
+/// The session of tasks if the command line names none.
+pub(crate) fn unnamed_session() -> CliResult<TaskSessionQuery> {
+    TaskSessionArgs { session: None }.resolve()
+}
+
 fn query_of(session: String) -> TaskSessionQuery {
     TaskSessionQuery { session, socket: Some(socket().display().to_string()) }
 }
