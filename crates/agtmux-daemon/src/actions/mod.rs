@@ -25,6 +25,7 @@ mod output_followers;
 mod pane_screen;
 mod pane_visits;
 mod perform;
+mod popups;
 mod respond;
 mod resume;
 mod sender;
