@@ -160,6 +160,8 @@ state_files! {
     setup_record => "setup.json",
     /// The file that a running `agtmux setup` keeps locked.
     setup_lock => "setup.lock",
+    /// Where tmux clients were before `agtmux next` and `agtmux attach` moved them.
+    clients_dir => "clients",
     /// Recordings saved by `agtmux adapters record`.
     records_dir => "records",
 }

@@ -5,6 +5,7 @@
 mod activity;
 mod attach;
 mod capture;
+mod client_views;
 mod clients;
 mod command;
 pub mod hooks;
@@ -14,6 +15,7 @@ mod listing;
 mod mirror;
 pub mod platform;
 mod server;
+mod sidebar;
 mod sockets;
 pub mod ssh;
 mod tap;
@@ -23,12 +25,14 @@ mod version;
 pub use activity::{ActivityListing, PaneActivity};
 pub use attach::AttachMethod;
 pub use capture::Capture;
+pub use client_views::{ClientPlace, ClientView, is_terminal_path};
 pub use clients::TmuxClient;
 pub use command::{Framing, TmuxCommand};
 pub use input::{InvalidKey, PaneGuard, PaneInput, TmuxKey, TypeError, TypeRefusal};
 pub use listing::{ListedPane, PaneExit, ServerInfo, ServerListing};
 pub use mirror::{MirrorLaunch, SplitSource};
 pub use server::{TmuxError, TmuxServer};
+pub use sidebar::WindowPane;
 pub use sockets::{SocketDir, is_listening, is_own_socket, listener_pid, socket_of_tmux_variable};
 pub use tasks::{
     CursorScreen, LaunchError, LaunchedPane, TRUNCATION_MARK, TaskLaunch, TaskPane, TaskSessionOwner, TmuxTaskSession,

@@ -6,8 +6,11 @@ use clap::Command;
 
 /// The title of each group, and its commands in the order in which the help lists them.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("See your agents", &["list", "inbox", "watch", "status", "view-output", "explain", "history", "seen"]),
-    ("Steer them", &["respond", "send", "wait", "attach", "kill", "resume"]),
+    (
+        "See your agents",
+        &["list", "inbox", "watch", "status", "sidebar", "menubar", "view-output", "explain", "history", "seen"],
+    ),
+    ("Steer them", &["respond", "send", "wait", "next", "back", "attach", "kill", "resume"]),
     ("Run commands", &["task", "mirror", "run"]),
     ("Other places", &["target", "web"]),
     ("Set up and check", &["setup", "adapters", "config", "daemon", "audit", "demo"]),
