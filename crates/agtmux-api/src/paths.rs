@@ -167,6 +167,8 @@ state_files! {
     notify_log => "notify.jsonl",
     /// The notices that were sent and can still be withdrawn.
     open_notices => "notify-open.json",
+    /// Where tmux clients were before `agtmux next` and `agtmux attach` moved them.
+    clients_dir => "clients",
     /// Recordings saved by `agtmux adapters record`.
     records_dir => "records",
 }

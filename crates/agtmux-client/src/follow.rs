@@ -45,6 +45,19 @@ pub struct Follower<T> {
     reader: AbortHandle,
 }
 
+/// Whether a stream starts a daemon if none is running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DaemonStart {
+    /// Not after the daemon was stopped.
+    IfNeeded,
+    Never,
+}
+
+fn decode_watch_event(event: &ServerEvent, data: &[u8]) -> serde_json::Result<Option<WatchEvent>> {
+    let known = WatchEventKind::ALL.iter().any(|kind| kind.as_str() == event.kind);
+    if known { serde_json::from_slice(data).map(Some) } else { Ok(None) }
+}
+
 /// Decodes the data of an event. Returns `None` if this version does not know the kind of the event.
 type Decoder<T> = fn(&ServerEvent, &[u8]) -> serde_json::Result<Option<T>>;
 
@@ -53,10 +66,13 @@ impl DaemonClient {
     /// is not set.
     pub fn watch(&self, mut query: ListQuery) -> Follower<WatchEvent> {
         let after = query.last_event_id.take();
-        self.follow_with("/v1/events", query, after, |event, data| {
-            let known = WatchEventKind::ALL.iter().any(|kind| kind.as_str() == event.kind);
-            if known { serde_json::from_slice(data).map(Some) } else { Ok(None) }
-        })
+        self.follow_with("/v1/events", query, after, DaemonStart::IfNeeded, decode_watch_event)
+    }
+
+    /// Like [`watch`](Self::watch), but never starts a daemon. Without a daemon, the stream begins with
+    /// [`StreamSignal::Disconnected`] and waits for one.
+    pub fn watch_running(&self, query: ListQuery) -> Follower<WatchEvent> {
+        self.follow_with("/v1/events", query, None, DaemonStart::Never, decode_watch_event)
     }
 
     /// Follows the event stream at `path`. With `after`, the stream starts after the event with this id.
@@ -66,7 +82,7 @@ impl DaemonClient {
         query: impl Serialize + Send + Sync + 'static,
         after: Option<u64>,
     ) -> Follower<T> {
-        self.follow_with(path, query, after, |_, data| serde_json::from_slice(data).map(Some))
+        self.follow_with(path, query, after, DaemonStart::IfNeeded, |_, data| serde_json::from_slice(data).map(Some))
     }
 
     /// Reads the stream in a separate tokio task, so that a cancelled call of `next` never drops a half-read event.
@@ -75,12 +91,13 @@ impl DaemonClient {
         path: &'static str,
         query: impl Serialize + Send + Sync + 'static,
         after: Option<u64>,
+        start: DaemonStart,
         decode: Decoder<T>,
     ) -> Follower<T> {
         let (sender, signals) = mpsc::channel(CHANNEL_CAPACITY);
         let daemon = self.clone();
         let reader = tokio::spawn(async move {
-            if let Err(error) = daemon.forward(path, &query, after, decode, &sender).await {
+            if let Err(error) = daemon.forward(path, &query, after, start, decode, &sender).await {
                 // The receiver may be gone.
                 let _ = sender.send(Err(error)).await;
             }
@@ -93,10 +110,21 @@ impl DaemonClient {
         path: &str,
         query: &impl Serialize,
         mut position: Option<u64>,
+        start: DaemonStart,
         decode: Decoder<T>,
         signals: &mpsc::Sender<Result<StreamSignal<T>, ClientError>>,
     ) -> Result<(), ClientError> {
-        let mut stream = self.open(path, query, position).await?;
+        let mut stream = match start {
+            DaemonStart::IfNeeded => self.open(path, query, position).await?,
+            DaemonStart::Never => {
+                if let Err(ClientError::NotRunning(_)) = self.api.connect().await
+                    && signals.send(Ok(StreamSignal::Disconnected("no daemon is running".into()))).await.is_err()
+                {
+                    return Ok(());
+                }
+                self.reopen(path, query, position, true).await?
+            }
+        };
         loop {
             // A daemon that is stopped ends its streams. A daemon that crashes breaks them.
             let mut was_stopped = false;
@@ -125,7 +153,7 @@ impl DaemonClient {
             }
             if disconnected {
                 self.wait_for_restart().await;
-                stream = self.reopen(path, query, position, was_stopped).await?;
+                stream = self.reopen(path, query, position, was_stopped || start == DaemonStart::Never).await?;
             }
         }
     }

@@ -5,25 +5,25 @@ use crate::input::{DONE, PaneGuard, pane_matches, print_facts};
 
 /// How to bring the user to the pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AttachMethod {
+pub enum AttachMethod<'a> {
     /// Start a new client on the current terminal.
     Attach,
-    /// Switch the tmux client in which the command runs to the pane.
-    Switch,
+    /// Show the pane in the client on this terminal, whose path is a [`crate::is_terminal_path`].
+    Switch { tty: &'a str },
 }
 
 /// A pane id that no pane has. A command that targets this pane fails.
 const NO_SUCH_PANE: &str = "%4294967295";
 
-impl AttachMethod {
+impl AttachMethod<'_> {
     /// The arguments that follow `tmux -S SOCKET`. The server checks the pane and attaches in one step. The command
     /// fails if the pane is gone or runs another program now. Sessions and windows are named by id, because tmux would
     /// match a name by prefix.
     pub fn tmux_arguments(self, guard: PaneGuard, session_id: &str, window_id: &str) -> Vec<String> {
         let pane = format!("%{}", guard.pane);
         let command = match self {
-            Self::Attach => "attach-session",
-            Self::Switch => "switch-client",
+            Self::Attach => "attach-session".to_owned(),
+            Self::Switch { tty } => format!("switch-client -c '{tty}'"),
         };
         let attach = format!("{command} -t '{session_id}:{window_id}.{pane}'");
         let refuse = format!(

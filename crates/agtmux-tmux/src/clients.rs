@@ -4,8 +4,8 @@ use crate::command::{Framing, TmuxCommand};
 use crate::listing::{parse_id, parse_number};
 use crate::server::{TmuxError, TmuxServer};
 
-const CLIENT: char = 'c';
-const CLIENT_FIELDS: &str = "client_pid client_activity client_control_mode session_id pane_id";
+pub(crate) const CLIENT: char = 'c';
+pub(crate) const CLIENT_FIELDS: &str = "client_pid client_activity client_control_mode session_id pane_id";
 
 /// One attached client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl TmuxServer {
 }
 
 /// Parses one client. `None` for a client without a session, because its fields are empty.
-fn parse(fields: &[&[u8]]) -> Option<TmuxClient> {
+pub(crate) fn parse(fields: &[&[u8]]) -> Option<TmuxClient> {
     let &[pid, last_key, control_mode, session, pane] = fields else { return None };
     Some(TmuxClient {
         pid: parse_number(pid)?,

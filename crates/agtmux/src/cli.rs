@@ -7,8 +7,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::command_groups;
 use crate::commands::{
     adapters, ask, attach, audit, broadcast, completions, config, daemon, diff, doctor, emit, explain, handoff,
-    history, hook, inbox, kill, last, list, man, mirror, new, notify, rename, replay, respond, resume, run, seen, send,
-    setup, target, task, view_output, wait, watch, web, worktree,
+    history, hook, inbox, kill, last, list, man, menubar, mirror, new, notify, rename, replay, respond, resume, run,
+    seen, send, setup, sidebar, status, target, task, view_output, wait, watch, web, worktree,
 };
 use crate::jq::{self, JqFilter};
 
@@ -65,12 +65,18 @@ pub(crate) enum CliCommand {
     Watch(watch::WatchArgs),
     /// Print how many agents wait, run or are idle, for a status bar
     ///
-    /// Never starts the daemon. Prints "off" and exits with 3 if the daemon is not running.
-    Status {
-        /// Print the summary as JSON
-        #[arg(long)]
-        json: bool,
-    },
+    /// Never starts the daemon. Prints "off" and exits with 3 if the daemon is not running; with --follow, waits for the
+    /// daemon.
+    Status(status::StatusArgs),
+    /// Print a menu for SwiftBar, xbar, Argos or waybar
+    ///
+    /// The title shows the counts. Each waiting agent has a submenu with its question and its answers; an answer is refused if
+    /// the dialog has changed. Below are the sessions, windows and panes, with the actions of each pane. Never starts the daemon.
+    Menubar(menubar::MenubarArgs),
+    /// Show the agents in a narrow pane
+    ///
+    /// Without a subcommand, shows the interface in this terminal, and ends when the other panes of the window have ended.
+    Sidebar(sidebar::SidebarArgs),
     /// Send text or keys to an agent, and verify that it took the text
     ///
     /// Types the text into the agent's input box, presses Enter and checks that the agent accepted the text. The text
@@ -91,6 +97,15 @@ pub(crate) enum CliCommand {
     ///
     /// Fails if another process replaces the agent in the pane before agtmux has attached.
     Attach(Box<attach::AttachArgs>),
+    /// Go to the next agent that waits for you
+    ///
+    /// Moves your tmux client to the pane of the agent, in any session, on any tmux server and host. Moves no other
+    /// client: fails if it is not certain which client is yours.
+    Next(attach::NextArgs),
+    /// Go back to the pane where you were before
+    ///
+    /// Undoes the last move of `agtmux next` or `agtmux attach`.
+    Back(attach::BackArgs),
     /// Print the contents of an agent's pane as plain text
     ViewOutput(Box<view_output::ViewOutputArgs>),
     /// Wait until agents reach a state, for use in scripts
@@ -236,10 +251,13 @@ mod tests {
     #[test]
     fn a_filter_implies_json() {
         let (cli, filter) = parse(["agtmux", "status", "--jq", ".daemon"]).expect("parses");
-        assert!(matches!(cli.command, Some(CliCommand::Status { json: true })), "{cli:?}");
+        assert!(matches!(cli.command, Some(CliCommand::Status(status::StatusArgs { json: true, .. }))), "{cli:?}");
         assert!(filter.is_some());
         let (cli, filter) = parse(["agtmux", "status"]).expect("parses");
-        assert!(matches!(cli.command, Some(CliCommand::Status { json: false })) && filter.is_none(), "{cli:?}");
+        assert!(
+            matches!(cli.command, Some(CliCommand::Status(status::StatusArgs { json: false, .. }))) && filter.is_none(),
+            "{cli:?}"
+        );
     }
 
     #[test]
@@ -273,6 +291,11 @@ mod tests {
             "agtmux daemon status --json",
             "agtmux config check some.toml",
             "agtmux status --json",
+            "agtmux status --follow --json",
+            "agtmux menubar --format waybar --follow",
+            "agtmux sidebar",
+            "agtmux sidebar toggle --client /dev/pts/3 --width 30 --every-window",
+            "agtmux status --follow --format {waiting?!}",
             "agtmux setup --agent claude --agent codex --dry-run --yes --json",
             "agtmux setup --uninstall",
             "agtmux adapters --json",
@@ -288,6 +311,9 @@ mod tests {
             "agtmux hook codex notify --then notify-send -a x {}",
             "agtmux attach %3 --if-runtime x --if-state idle --if-updated-within 30s --print",
             "agtmux attach",
+            "agtmux attach %3 --client /dev/pts/3",
+            "agtmux next --client /dev/pts/3",
+            "agtmux back",
             "agtmux target add vm1 --kind ssh --ssh-target me@vm1 --json",
             "agtmux target add vm1 --kind local",
             "agtmux target connect vm1",
@@ -396,6 +422,10 @@ mod tests {
             "agtmux wait %1 --for idle --any --all",
             "agtmux wait %1 --for idle --timeout soon",
             "agtmux attach %1 --print --json",
+            "agtmux status --format {colour}",
+            "agtmux menubar",
+            "agtmux sidebar toggle --width 80",
+            "agtmux status --format {waiting} --json",
             "agtmux view-output %1 --lines many",
             "agtmux ask %1",
             "agtmux new claude --split --window",

@@ -5,19 +5,14 @@ use std::fmt::Write as _;
 use clap::Command;
 
 /// The title of each group, and its commands in the order in which the help lists them.
-const GROUPS: [(&str, &[&str]); 7] = [
-    (
-        "See your agents",
-        &["list", "inbox", "watch", "status", "last", "diff", "view-output", "explain", "history", "seen"],
-    ),
-    ("Steer them", &["respond", "send", "ask", "broadcast", "wait", "attach", "kill"]),
+const GROUPS: [(&str, &[&str]); 8] = [
+    ("See your agents", &["list", "inbox", "watch", "last", "diff", "view-output", "explain", "history", "seen"]),
+    ("Steer them", &["respond", "send", "ask", "broadcast", "wait", "next", "back", "attach", "kill"]),
     ("Start agents", &["new", "resume", "handoff", "worktree", "rename"]),
+    ("On your screen", &["status", "sidebar", "menubar", "notify"]),
     ("Run commands", &["task", "mirror", "run"]),
     ("Other places", &["target", "web"]),
-    (
-        "Set up and check",
-        &["setup", "doctor", "adapters", "config", "daemon", "notify", "audit", "completions", "man", "demo"],
-    ),
+    ("Set up and check", &["setup", "doctor", "adapters", "config", "daemon", "audit", "completions", "man", "demo"]),
     ("Called by hooks, scripts and agtmux itself", &["emit", "hook", "collect", "replay", "welcome"]),
 ];
 

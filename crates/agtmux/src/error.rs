@@ -94,6 +94,11 @@ impl CliError {
         self.code
     }
 
+    /// The first line of the message; `None` if nothing is printed.
+    pub(crate) fn headline(&self) -> Option<String> {
+        self.message.as_ref().map(CliMessage::headline)
+    }
+
     pub(crate) fn print(&self) {
         if let Some(message) = &self.message {
             message.print_stderr();

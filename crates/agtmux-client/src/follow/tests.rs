@@ -116,3 +116,25 @@ fn a_copy_changes_only_where_the_stream_has_caught_up() {
     assert_eq!(receive(StreamSignal::Event(event(WatchEventKind::Reset, 3))), (false, 1));
     assert_eq!(receive(StreamSignal::CaughtUp), (true, 0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_never_starts_a_daemon_waits_for_one() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let socket = dir.path().join("s");
+    let paths = Paths { config: dir.path().join("c"), state_dir: dir.path().to_owned(), socket: socket.clone() };
+    let program = Some(dir.path().join("missing"));
+    let client = DaemonClient { program, ..DaemonClient::new(paths) };
+    let mut signals = client.watch_running(ListQuery::default());
+    let signal = signals.next().await.expect("the stream waits");
+    assert_eq!(signal, StreamSignal::Disconnected("no daemon is running".into()));
+    // This daemon breaks the stream, as one that crashed.
+    let listener = UnixListener::bind(&socket).expect("bound");
+    let daemon = tokio::spawn(serve(listener, vec![":\nid: 7\n\nid".to_owned()]));
+    assert_eq!(signals.next().await.expect("the daemon answers"), StreamSignal::CaughtUp);
+    assert!(matches!(signals.next().await.expect("the stream broke"), StreamSignal::Disconnected(_)));
+    daemon.await.expect("the daemon ends");
+    std::fs::remove_file(&socket).expect("the socket exists");
+    let daemon = tokio::spawn(serve(UnixListener::bind(&socket).expect("bound"), vec![":\nid: 9\n\n".to_owned()]));
+    assert_eq!(signals.next().await.expect("another daemon answers"), StreamSignal::CaughtUp);
+    daemon.await.expect("the daemon ends");
+}

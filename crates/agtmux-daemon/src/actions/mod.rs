@@ -27,6 +27,7 @@ mod output_followers;
 mod pane_screen;
 mod pane_visits;
 mod perform;
+mod popups;
 mod rename;
 mod respond;
 mod resume;

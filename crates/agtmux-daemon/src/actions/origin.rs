@@ -64,6 +64,10 @@ impl UnknownOrigin {
                 "show the pane in your tmux client, press a key in the pane and repeat the command; or set \
                  actions.allow_from_unknown in the configuration"
             }
+            Self::ServerJob => {
+                "answer in the interface, in a popup that a key opens (`exec agtmux`, see docs/tmux.md); or run the \
+                 command in a shell of your own, or set actions.allow_from_unknown in the configuration"
+            }
             _ => "run the command in a shell of your own, or set actions.allow_from_unknown in the configuration",
         }
     }
@@ -121,25 +125,32 @@ impl Actions {
         let pids: Vec<u32> = ancestry.iter().map(|process| process.pid).collect();
         let agents = self.0.engine.local_agents(pids).await;
         match agents.server_at.filter(|at| *at > 0) {
-            Some(at) => self.origin_in_server(processes, &ancestry[at - 1], &agents).await,
+            Some(at) => self.origin_in_server(processes, &ancestry[..at], &agents).await,
             None => self.origin_outside_tmux(processes, own_chain(ancestry), &agents).await,
         }
     }
 
-    /// The origin of a process below a tmux server. `first` is the ancestor that the server itself started.
+    /// The origin of a process below a tmux server. The last process in the chain is the one that the server itself
+    /// started.
     async fn origin_in_server(
         &self,
         processes: &dyn ProcessTable,
-        first: &ProcessInfo,
+        chain: &[ProcessInfo],
         agents: &LocalAgents,
     ) -> CallerOrigin {
+        let Some(first) = chain.last() else { return CallerOrigin::Unknown(UnknownOrigin::Ended) };
         if !self.started_while_an_agent_ran(processes, first, agents).await || self.is_task_of_a_person(first).await {
             return CallerOrigin::NotAgent;
         }
         match &agents.pane {
             Some(pane) if self.is_visited(processes, first, pane).await => CallerOrigin::NotAgent,
             Some(pane) => CallerOrigin::Unknown(UnknownOrigin::UnvisitedPane(pane.key.pane)),
-            None => CallerOrigin::Unknown(UnknownOrigin::ServerJob),
+            None => match (chain, &agents.server) {
+                ([interface], Some(server)) if self.is_popup_of_a_person(processes, interface, server).await => {
+                    CallerOrigin::NotAgent
+                }
+                _ => CallerOrigin::Unknown(UnknownOrigin::ServerJob),
+            },
         }
     }
 

@@ -20,11 +20,11 @@ pub(super) struct VisitedPanes(Mutex<HashSet<(u32, u64)>>);
 const MAX_VISITED: usize = 10_000;
 
 impl VisitedPanes {
-    fn contains(&self, process: &ProcessInfo) -> bool {
+    pub(super) fn contains(&self, process: &ProcessInfo) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&(process.pid, process.start))
     }
 
-    fn insert(&self, process: &ProcessInfo) {
+    pub(super) fn insert(&self, process: &ProcessInfo) {
         let mut visited = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if visited.len() >= MAX_VISITED {
             visited.clear();
@@ -77,7 +77,7 @@ impl Actions {
 
     /// Whether a person attached this client, and not an agent. A client that itself runs in a tmux pane counts only if
     /// no agent can have made that pane, or if a person has used that pane.
-    async fn is_client_of_a_person(&self, processes: &dyn ProcessTable, client: &TmuxClient) -> bool {
+    pub(super) async fn is_client_of_a_person(&self, processes: &dyn ProcessTable, client: &TmuxClient) -> bool {
         let Ok(ancestry) = try_ancestors(processes, client.pid) else { return false };
         if agent_among(&self.0.discovery.registry(), &ancestry).is_some() {
             return false;

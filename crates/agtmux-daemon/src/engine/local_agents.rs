@@ -1,7 +1,7 @@
 //! The agents and tmux servers of this host. Actions use them to find out whether their caller is an agent.
 
 use agtmux_core::fleet::PaneKey;
-use agtmux_core::ids::{ProcessRef, TargetName};
+use agtmux_core::ids::{ProcessRef, ServerKey, TargetName};
 
 use super::Engine;
 use crate::actions::ContainingPane;
@@ -14,6 +14,8 @@ pub(crate) struct LocalAgents {
     pub(crate) pids: Vec<u32>,
     /// The index of the nearest tmux server among the ancestors of the given process.
     pub(crate) server_at: Option<usize>,
+    /// The key of that tmux server.
+    pub(crate) server: Option<ServerKey>,
     /// The pane that contains the given process.
     pub(crate) pane: Option<ContainingPane>,
 }
@@ -34,6 +36,7 @@ impl Engine {
                 continue;
             }
             found.server_at = Some(at);
+            found.server = Some(key.clone());
             let first = at.checked_sub(1).and_then(|below| pids.get(below));
             let pane = first.and_then(|first| server.panes.iter().find(|(_, pane)| pane.pid == *first));
             found.pane = pane.map(|(id, pane)| ContainingPane {

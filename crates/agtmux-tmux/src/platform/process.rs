@@ -79,6 +79,17 @@ pub trait ProcessTable: Send + Sync {
         None
     }
 
+    /// Whether the process reads its keys from a terminal to which `holder` writes them: the controlling terminal of the
+    /// process is its stdin, and `holder` has the other end open. False if the system does not report it.
+    fn has_keyboard_of(&self, _pid: u32, _holder: u32) -> bool {
+        false
+    }
+
+    /// Whether the process runs the same program file as this process. False if the system does not report it.
+    fn runs_this_program(&self, _pid: u32) -> bool {
+        false
+    }
+
     /// A variable of the initial environment of this process; `None` if the system does not report it.
     fn environment_variable(&self, _pid: u32, _name: &str) -> Option<OsString> {
         None

@@ -43,6 +43,8 @@ pub struct TuiOptions {
     pub look: TerminalLook,
     /// Start with the waiting agents only.
     pub waiting_only: bool,
+    /// Quit after the person went to a pane.
+    pub quits_after_attach: bool,
     pub watcher: Box<dyn TerminalWatcher>,
 }
 
@@ -179,6 +181,7 @@ impl Interface {
                     drop(std::mem::replace(keys, EventStream::new()));
                     let result = attach::attach(self, &agent).await?;
                     *keys = EventStream::new();
+                    self.has_quit |= result.is_ok() && self.options.quits_after_attach;
                     let outcome = TuiMessage::Done(TuiOutcome::Attached { agent, result });
                     update::update(&mut self.model, outcome, Timestamp::now());
                     self.redraw_at = Some(Instant::now());

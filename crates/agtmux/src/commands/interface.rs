@@ -9,6 +9,7 @@ use agtmux_client::DaemonClient;
 use agtmux_tmux::platform::{self, Platform, PlatformSignal, WatchToken};
 use agtmux_tui::{TerminalWatcher, TuiExit, TuiOptions, look_from_environment};
 
+use super::attach::CLIENT_VARIABLE;
 use crate::error::{CliError, CliExit, CliResult};
 use crate::terminal::StdoutTerminal;
 
@@ -26,6 +27,8 @@ pub(crate) async fn run(waiting_only: bool) -> CliResult {
         program: std::env::current_exe().map_err(|error| CliError::io("find the agtmux program", error))?,
         look: look_from_environment(),
         waiting_only,
+        // A popup would hide the pane.
+        quits_after_attach: std::env::var_os(CLIENT_VARIABLE).is_some_and(|tty| !tty.is_empty()),
         watcher: Box::new(WatchedPane::open()),
     };
     match agtmux_tui::run(options).await {

@@ -15,6 +15,7 @@ pub(crate) mod doctor;
 pub(crate) mod emit;
 pub(crate) mod explain;
 pub(crate) mod filters;
+mod fleet_follow;
 pub(crate) mod guards;
 pub(crate) mod handoff;
 pub(crate) mod help_topics;
@@ -26,6 +27,7 @@ pub(crate) mod kill;
 pub(crate) mod last;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod menubar;
 pub(crate) mod mirror;
 pub(crate) mod new;
 pub(crate) mod notify;
@@ -39,6 +41,7 @@ pub(crate) mod run;
 pub(crate) mod seen;
 pub(crate) mod send;
 pub(crate) mod setup;
+pub(crate) mod sidebar;
 pub(crate) mod sort;
 pub(crate) mod status;
 pub(crate) mod target;
@@ -63,12 +66,16 @@ pub(crate) fn run(command: Option<CliCommand>) -> CliResult {
         Some(CliCommand::Inbox(args)) => block_on(inbox::run(args)),
         Some(CliCommand::List(args)) => block_on(list::run(args)),
         Some(CliCommand::Watch(args)) => block_on(async { watch::run(args).await?.into_result() }),
-        Some(CliCommand::Status { json }) => block_on(status::run(json)),
+        Some(CliCommand::Status(args)) => block_on(status::run(args)),
+        Some(CliCommand::Menubar(args)) => block_on(menubar::run(args)),
+        Some(CliCommand::Sidebar(args)) => block_on(sidebar::run(args)),
         Some(CliCommand::Send(args)) => block_on(send::run(args)),
         Some(CliCommand::Ask(args)) => block_on(ask::run(args)),
         Some(CliCommand::Last(args)) => block_on(last::run(args)),
         Some(CliCommand::Respond(args)) => block_on(respond::run(args)),
         Some(CliCommand::Attach(args)) => block_on(attach::run(args)),
+        Some(CliCommand::Next(args)) => block_on(attach::next(args)),
+        Some(CliCommand::Back(args)) => block_on(attach::back(args)),
         Some(CliCommand::ViewOutput(args)) => block_on(view_output::run(args)),
         Some(CliCommand::Wait(args)) => block_on(wait::run(args)),
         Some(CliCommand::Kill(args)) => block_on(kill::run(args)),

@@ -143,13 +143,15 @@ fn attach_inside_the_server_switches_the_client_within_its_group() {
 }
 
 #[test]
-fn attach_inside_another_server_prints_instructions() {
+fn attach_in_a_pane_that_no_client_shows_moves_no_client() {
     let (world, server) = world_with_hidden_agent();
     let other = world.tmux("other");
+    let _client = server.attach("work");
+    let before = client_location(&server);
     other.new_session("here", &format!("{AGTMUX} attach claude; echo code=$?; exec cat"));
     let shown = wait_for_text(&other, "%0", "code=1");
-    assert!(shown.contains("another tmux server") && shown.contains("in another terminal"), "{shown}");
-    assert!(server.client_pids().is_empty());
+    assert!(shown.contains("no client shows this pane") && shown.contains("--client TTY"), "{shown}");
+    assert_eq!(client_location(&server), before);
 }
 
 /// A pane with a fake `claude` that records how it was started.

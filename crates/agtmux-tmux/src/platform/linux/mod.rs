@@ -5,6 +5,7 @@ mod inotify;
 mod paths;
 mod pidfd;
 mod procfs;
+mod pts;
 mod readiness;
 mod selftest;
 mod terminals;

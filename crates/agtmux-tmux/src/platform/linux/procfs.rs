@@ -3,6 +3,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -10,7 +11,7 @@ use memchr::memmem::find;
 use rustix::param::clock_ticks_per_second;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::stat;
+use super::{pts, stat};
 use crate::platform::process::{MAX_TREE, PaneProcesses, ProcessInfo, ProcessTable};
 use crate::platform::resources::none_unless_exhausted;
 
@@ -70,6 +71,16 @@ impl ProcessTable for ProcFs {
 
     fn stdin_path(&self, pid: u32) -> Option<PathBuf> {
         link(pid, "fd/0")
+    }
+
+    fn has_keyboard_of(&self, pid: u32, holder: u32) -> bool {
+        let Some(number) = pts::controlling(pid) else { return false };
+        self.stdin_path(pid) == Some(PathBuf::from(format!("/dev/pts/{number}"))) && pts::holds(holder, number)
+    }
+
+    fn runs_this_program(&self, pid: u32) -> bool {
+        let file = |process: &str| fs::metadata(format!("/proc/{process}/exe")).map(|meta| (meta.dev(), meta.ino()));
+        matches!((file("self"), file(&pid.to_string())), (Ok(own), Ok(other)) if own == other)
     }
 
     fn environment_variable(&self, pid: u32, name: &str) -> Option<OsString> {
@@ -221,7 +232,7 @@ fn children_of_thread(pid: u32, thread: u32) -> io::Result<Vec<u32>> {
 }
 
 /// The entries of a directory in `/proc` whose names are numbers. Empty if the process of the directory is gone.
-fn numbered_entries(dir: &str) -> io::Result<impl Iterator<Item = u32> + use<>> {
+pub(super) fn numbered_entries(dir: &str) -> io::Result<impl Iterator<Item = u32> + use<>> {
     let entries = none_unless_exhausted(fs::read_dir(dir))?.into_iter().flatten();
     Ok(entries.filter_map(|entry| stat::number(entry.ok()?.file_name().as_bytes())))
 }
@@ -239,7 +250,7 @@ fn context_switches(status: &str) -> Option<u64> {
 
 /// Reads at most `limit` bytes of a file. `None` if the file is gone or agtmux may not read it. Fails if agtmux lacks
 /// file descriptors or memory to read it.
-fn read_limited(path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
+pub(super) fn read_limited(path: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
     // Most of these files fit into one read. An empty buffer would grow in many small reads.
     let mut bytes = Vec::with_capacity(FIRST_READ_BYTES);
     let read = File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes));

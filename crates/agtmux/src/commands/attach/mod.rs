@@ -1,167 +1,151 @@
-//! `agtmux attach`: attaches to the pane of an agent.
+//! `agtmux attach`, `agtmux next` and `agtmux back`: bring the person to the pane of an agent, and back.
 
+mod back;
+mod calling_client;
+mod local;
+mod next;
+mod places;
 mod remote;
+mod travel;
 
-use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::os::unix::ffi::OsStringExt;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
-use agtmux_api::config::Config;
-use agtmux_api::wire::{ActionOutcome, AttachAction, AttachPlan};
+use agtmux_api::config::{Config, TmuxConfig};
+use agtmux_api::wire::{ActionGuards, ActionOutcome, AttachAction, AttachPlan};
 use agtmux_client::{DaemonClient, parse};
-use agtmux_core::{sanitize, text};
-use agtmux_tmux::{AttachMethod, PaneGuard, TmuxServer, TypeError, is_listening, socket_of_tmux_variable};
+use agtmux_tmux::PaneGuard;
 use clap::Args;
+
+pub(crate) use back::{BackArgs, run as back};
+pub(crate) use calling_client::{CLIENT_VARIABLE, CallingClient, ClientArgs};
+pub(crate) use next::{NextArgs, run as next};
 
 use super::guards::GuardArgs;
 use crate::error::{CliError, CliResult};
 use crate::output;
+use local::LocalAttach;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Outside tmux, runs `tmux attach-session`. Inside the same tmux server, switches your client to the \
-    pane. Inside another tmux server, or without a terminal, prints the command to run and exits with 1.\n\n\
-    For a pane on another host, runs `ssh -t`: in this terminal, or in a new window if you are inside tmux.\n\n\
+    after_help = "Outside tmux, runs `tmux attach-session`. Inside tmux, moves your tmux client to the pane, also to another tmux \
+    server: your terminal comes back when you detach there. `agtmux back` returns to the pane before. Without a terminal, \
+    prints the command to run and exits with 1.\n\n\
+    For a pane on another host, runs `ssh -t`: in this terminal, or in a window of your session if you are inside tmux.\n\n\
     Examples:\n  agtmux attach %12\n  agtmux attach claude --if-state waiting_approval"
 )]
 pub(crate) struct AttachArgs {
     #[command(flatten)]
     guards: GuardArgs,
+    #[command(flatten)]
+    client: ClientArgs,
     /// Print the command instead of running it
     #[arg(long, conflicts_with = "json")]
     print: bool,
     /// Print the location of the pane as JSON instead of attaching
     #[arg(long)]
     json: bool,
+    /// Internal: the socket of the tmux server to which this terminal returns when the person detaches
+    #[arg(long, hide = true, value_name = "SOCKET", requires = "return_session")]
+    return_to: Option<PathBuf>,
+    /// Internal: the session to which this terminal returns
+    #[arg(long, hide = true, value_name = "ID", requires = "return_to")]
+    return_session: Option<String>,
 }
 
 pub(crate) async fn run(args: Box<AttachArgs>) -> CliResult {
     let daemon = DaemonClient::from_env()?;
-    let guards = args.guards.resolved(&daemon).await?;
-    let typed = guards.r#ref.clone();
-    let answer = daemon.act("/v1/actions/attach", &AttachAction { guards }).await?;
-    if args.json {
-        return output::json_answer(&answer);
-    }
-    let done: ActionOutcome<AttachPlan> = parse(&answer)?;
-    let guard = guard(&done)?;
-    let reference = done.runtime_id.as_ref().map_or(typed, |id| format!("runtime:{id}"));
-    if let Some(ssh) = &done.report.ssh {
-        return remote::attach(&done, ssh, guard, &reference, args.print);
-    }
     let tmux = Config::load(&daemon.paths.config)?.tmux;
-    let socket = PathBuf::from(OsString::from_vec(text::to_bytes(&done.report.socket)));
-    let server = TmuxServer::new(&tmux.program, &socket, tmux.command_timeout.0);
-    let local = LocalAttach { program: tmux.program, socket, server, guard, plan: &done.report, reference };
-    if args.print {
-        return output::line(&local.command_line(AttachMethod::Attach));
+    if let (Some(socket), Some(session)) = (&args.return_to, &args.return_session) {
+        let home = travel::TravelHome::new(socket.clone(), session)?;
+        return travel::run(&daemon, &tmux, home, args.guards.unresolved()?).await;
     }
-    match socket_of_tmux_variable(&std::env::var("TMUX").unwrap_or_default()) {
-        Some(socket) if same_file(&socket, &local.socket) => local.switch().await,
-        // TMUX may name a tmux server that has ended. Fail only if that server still runs: the user is then inside that
-        // server, not inside the pane's server.
-        Some(socket) if is_listening(&socket) => Err(local.other_server_error(&socket)),
-        _ if !on_terminal() => print_for_terminal(&local.command_line(AttachMethod::Attach), &local.reference),
-        _ => local.attach().await,
+    if args.print || args.json {
+        let plan = AttachTarget::plan(&daemon, args.guards.resolved(&daemon).await?).await?;
+        return match args.json {
+            true => output::json_answer(&plan.answer),
+            false => plan.print(&tmux),
+        };
+    }
+    match args.client.find(&tmux).await? {
+        None => {
+            let plan = AttachTarget::plan(&daemon, args.guards.resolved(&daemon).await?).await?;
+            plan.attach_here(&tmux).await
+        }
+        Some(client) => {
+            let moved = async {
+                let plan = AttachTarget::plan(&daemon, args.guards.resolved(&daemon).await?).await?;
+                plan.move_client(&daemon, &tmux, &client).await
+            };
+            client.report(&args.client, moved.await).await
+        }
     }
 }
 
-fn on_terminal() -> bool {
-    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
-}
-
-/// Prints the command, so that the user can run it on a terminal. Then fails, because this process has no terminal.
-fn print_for_terminal(command_line: &str, reference: &str) -> CliResult {
-    output::line(command_line)?;
-    Err(CliError::failed("cannot attach: stdin or stdout is not a terminal")
-        .because("run the printed command on a terminal")
-        .hint(format!("agtmux attach {reference}")))
-}
-
-fn guard(done: &ActionOutcome<AttachPlan>) -> CliResult<PaneGuard> {
-    let AttachPlan { server_pid, server_start, pane_pid, .. } = done.report;
-    let pane = done.pane_id.trim_start_matches('%').parse();
-    let pane = pane.map_err(|_| CliError::io("read the daemon's response", "the pane id is invalid"))?;
-    Ok(PaneGuard { server_pid, server_start, pane, pane_pid })
-}
-
-fn same_file(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    real(one) == real(other)
-}
-
-struct LocalAttach<'a> {
-    program: PathBuf,
-    socket: PathBuf,
-    server: TmuxServer,
+/// A pane to which a person can be brought.
+struct AttachTarget {
+    /// The response of the daemon.
+    answer: bytes::Bytes,
+    outcome: ActionOutcome<AttachPlan>,
     guard: PaneGuard,
-    plan: &'a AttachPlan,
     /// The reference that error messages suggest: the runtime id if the daemon reported one, otherwise the reference
     /// that the user typed.
     reference: String,
 }
 
-impl LocalAttach<'_> {
-    fn command(&self, way: AttachMethod, session_id: &str) -> Command {
-        let mut command = Command::new(&self.program);
-        command.arg("-S").arg(&self.socket).args(way.tmux_arguments(self.guard, session_id, &self.plan.window_id));
-        command
+impl AttachTarget {
+    async fn plan(daemon: &DaemonClient, guards: ActionGuards) -> CliResult<Self> {
+        let typed = guards.r#ref.clone();
+        let answer = daemon.act("/v1/actions/attach", &AttachAction { guards }).await?;
+        let outcome: ActionOutcome<AttachPlan> = parse(&answer)?;
+        let AttachPlan { server_pid, server_start, pane_pid, .. } = outcome.report;
+        let pane = outcome.pane_id.trim_start_matches('%').parse();
+        let pane = pane.map_err(|_| CliError::io("read the daemon's response", "the pane id is invalid"))?;
+        let guard = PaneGuard { server_pid, server_start, pane, pane_pid };
+        let reference = outcome.runtime_id.as_ref().map_or(typed, |id| format!("runtime:{id}"));
+        Ok(Self { answer, outcome, guard, reference })
     }
 
-    /// The command, quoted for a shell.
-    fn command_line(&self, way: AttachMethod) -> String {
-        let command = self.command(way, &self.plan.session_id);
-        let quoted = |word: &std::ffi::OsStr| format!("'{}'", word.to_string_lossy().replace('\'', "'\\''"));
-        let words: Vec<String> = [command.get_program()].into_iter().chain(command.get_args()).map(quoted).collect();
-        sanitize::for_terminal(&words.join(" "))
-    }
-
-    /// Checks the pane first, because agtmux's error message is better than that of tmux. Then replaces this process by
-    /// tmux, which checks the pane again.
-    async fn attach(&self) -> CliResult {
-        self.server.check_pane(self.guard).await.map_err(attach_error)?;
-        let error = self.command(AttachMethod::Attach, &self.plan.session_id).env_remove("TMUX").exec();
-        Err(CliError::io(&format!("start '{}'", self.program.display()), error))
-    }
-
-    async fn switch(&self) -> CliResult {
-        self.server.check_pane(self.guard).await.map_err(attach_error)?;
-        let session = self.current_session().unwrap_or_else(|| self.plan.session_id.clone());
-        let done = self.command(AttachMethod::Switch, &session).output();
-        let done = done.map_err(|error| CliError::io(&format!("start '{}'", self.program.display()), error))?;
-        if done.status.success() {
-            return Ok(());
+    fn print(&self, tmux: &TmuxConfig) -> CliResult {
+        match &self.outcome.report.ssh {
+            Some(ssh) => remote::print(self, ssh),
+            None => output::line(&LocalAttach::new(self, tmux).command_line()),
         }
-        let message_text = [done.stdout, done.stderr].concat();
-        Err(CliError::failed("tmux did not switch to the pane")
-            .because(String::from_utf8_lossy(&message_text).trim())
-            .hint(format!("agtmux attach {}   (in another terminal)", self.reference)))
     }
 
-    /// The session that the user's tmux client shows now, if that session contains the pane. The client can then stay
-    /// in this session and need not switch to another session of the same group.
-    fn current_session(&self) -> Option<String> {
-        let mut ask = Command::new(&self.program);
-        ask.arg("-S").arg(&self.socket).args(["display-message", "-p", "#{client_session}"]);
-        let name = text::from_bytes(ask.output().ok()?.stdout.trim_ascii_end());
-        self.plan.sessions.iter().find(|session| session.session_name == name).map(|session| session.session_id.clone())
+    /// Attaches in this terminal, which is outside tmux.
+    async fn attach_here(&self, tmux: &TmuxConfig) -> CliResult {
+        if !on_terminal() {
+            self.print(tmux)?;
+            return Err(CliError::failed("cannot attach: stdin or stdout is not a terminal")
+                .because("run the printed command on a terminal")
+                .hint(format!("agtmux attach {}", self.reference)));
+        }
+        match &self.outcome.report.ssh {
+            Some(ssh) => remote::attach(self, ssh),
+            None => LocalAttach::new(self, tmux).attach().await,
+        }
     }
 
-    fn other_server_error(&self, socket: &Path) -> CliError {
-        CliError::failed("cannot attach: you are inside another tmux server")
-            .because(format!(
-                "you are on the server '{}', but the agent is on the server '{}'",
-                socket.display(),
-                self.socket.display()
-            ))
-            .hint(format!("agtmux attach {}   (in another terminal)", self.reference))
-            .hint(format!("TMUX= agtmux attach {}   (nested, in this terminal)", self.reference))
+    /// Moves the tmux client to the pane.
+    async fn move_client(&self, daemon: &DaemonClient, tmux: &TmuxConfig, client: &CallingClient) -> CliResult {
+        let records = places::ClientRecords::new(&daemon.paths);
+        let mut record = records.read(&client.view);
+        match &self.outcome.report.ssh {
+            Some(ssh) => remote::open_window(self, ssh, client).await?,
+            None => {
+                let local = LocalAttach::new(self, tmux);
+                if !local.is_on_server_of(client) {
+                    return travel::depart(&local, client, &records, record).await;
+                }
+                local.switch(client).await?;
+            }
+        }
+        record.push(client.view.place());
+        records.write(client.view.client.pid, &record)
     }
 }
 
-fn attach_error(error: TypeError) -> CliError {
-    CliError::failed(format!("could not attach: {error}")).hint("agtmux list panes")
+fn on_terminal() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }

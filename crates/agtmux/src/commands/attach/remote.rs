@@ -1,16 +1,16 @@
-//! Attaches to a pane on another host: with `ssh -t` on this terminal, or in a new window inside tmux.
+//! Attaches to a pane on another host: with `ssh -t` on this terminal, or in a window of the client's session.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use agtmux_api::wire::{ActionOutcome, AttachPlan, SshDestination};
+use agtmux_api::wire::SshDestination;
 use agtmux_core::{sanitize, text};
+use agtmux_tmux::AttachMethod;
 use agtmux_tmux::host::{EXTRA_PATH_DIRS, command_line, quoted};
-use agtmux_tmux::{AttachMethod, PaneGuard};
 
-use super::{on_terminal, print_for_terminal};
+use super::{AttachTarget, CallingClient};
 use crate::error::{CliError, CliResult};
 use crate::output;
 
@@ -20,31 +20,21 @@ fn tmux_prefix() -> String {
     format!("exec sh -c 'PATH=\"$PATH:{EXTRA_PATH_DIRS}\" exec tmux \"$@\"' tmux ")
 }
 
-pub(super) fn attach(
-    done: &ActionOutcome<AttachPlan>,
-    ssh: &SshDestination,
-    guard: PaneGuard,
-    reference: &str,
-    print: bool,
-) -> CliResult {
-    let mut command = ssh_command(&done.report, ssh, guard);
-    if print {
-        return output::line(&shell_command(&command));
-    }
-    if std::env::var_os("TMUX").is_some_and(|tmux| !tmux.is_empty()) {
-        return open_window(&command, &done.target, reference);
-    }
-    if !on_terminal() {
-        return print_for_terminal(&shell_command(&command), reference);
-    }
-    Err(CliError::io(&format!("start '{}'", ssh.program), command.exec()))
+pub(super) fn print(target: &AttachTarget, ssh: &SshDestination) -> CliResult {
+    output::line(&shell_command(&ssh_command(target, ssh)))
+}
+
+/// Replaces this process by ssh.
+pub(super) fn attach(target: &AttachTarget, ssh: &SshDestination) -> CliResult {
+    Err(CliError::io(&format!("start '{}'", ssh.program), ssh_command(target, ssh).exec()))
 }
 
 /// The ssh command that attaches to the remote pane. ssh may ask for a password, and uses the user's ssh settings
 /// except RemoteCommand. As for a local pane, the tmux server checks the pane and attaches in one step.
-fn ssh_command(plan: &AttachPlan, ssh: &SshDestination, guard: PaneGuard) -> Command {
-    let socket = std::ffi::OsString::from_vec(text::to_bytes(&plan.socket));
-    let words = AttachMethod::Attach.tmux_arguments(guard, &plan.session_id, &plan.window_id);
+fn ssh_command(target: &AttachTarget, ssh: &SshDestination) -> Command {
+    let plan = &target.outcome.report;
+    let socket = OsString::from_vec(text::to_bytes(&plan.socket));
+    let words = AttachMethod::Attach.tmux_arguments(target.guard, &plan.session_id, &plan.window_id);
     let words = [OsStr::new("-S"), &socket].into_iter().chain(words.iter().map(OsStr::new));
     let remote = [tmux_prefix().as_bytes(), &command_line(words)].concat();
     let mut command = Command::new(&ssh.program);
@@ -59,16 +49,20 @@ fn shell_command(command: &Command) -> String {
     sanitize::for_terminal(&String::from_utf8_lossy(&words.join(&b' ')))
 }
 
-/// Runs the command in a new tmux window. If the remote tmux ran in the user's current window, the user could hardly
-/// leave it.
-fn open_window(command: &Command, target: &str, reference: &str) -> CliResult {
-    let mut tmux = Command::new("tmux");
-    tmux.args(["new-window", "-n", target, "--"]).arg(command.get_program()).args(command.get_args());
-    let done = tmux.output().map_err(|error| CliError::io("start 'tmux'", error))?;
-    if done.status.success() {
-        return Ok(());
-    }
-    Err(CliError::failed("tmux did not open a window")
-        .because(String::from_utf8_lossy(&done.stderr).trim())
-        .hint(format!("TMUX= agtmux attach {reference}   (nested, in this terminal)")))
+/// Runs ssh in a window of the client's session, and shows the window in the client. The window of an earlier visit is
+/// used again. If the remote tmux ran in the current window instead, the user could hardly leave it.
+pub(super) async fn open_window(target: &AttachTarget, ssh: &SshDestination, client: &CallingClient) -> CliResult {
+    let command = ssh_command(target, ssh);
+    let argv = [command.get_program()].into_iter().chain(command.get_args()).map(OsStr::to_owned);
+    let argv: Vec<OsString> = argv.collect();
+    let (session, runtime) = (client.view.client.session, target.outcome.runtime_id.as_deref().unwrap_or_default());
+    let opened = async {
+        let place = client.server.open_agent_window(session, &target.outcome.target, runtime, &argv).await?;
+        client.server.switch_client(&client.view.tty, place).await
+    };
+    opened.await.map_err(|error| {
+        CliError::failed("tmux did not open a window")
+            .because(error.to_string())
+            .hint(format!("TMUX= agtmux attach {}   (nested, in this terminal)", target.reference))
+    })
 }

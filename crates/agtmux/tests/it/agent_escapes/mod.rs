@@ -5,6 +5,7 @@ mod changes;
 mod foreign_events;
 mod owned_tasks;
 mod panes;
+mod popups;
 mod random_chains;
 mod raw_requests;
 mod starts;

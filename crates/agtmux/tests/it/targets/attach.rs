@@ -6,7 +6,7 @@ use agtmux_testkit::agtmux::SOON;
 use agtmux_testkit::fake_agent::FakeAgent;
 use agtmux_testkit::hub_fixture::{HubFixture, runtime_ref};
 use agtmux_testkit::terminal::printed_on_terminal;
-use agtmux_testkit::{TestHost, skip_without_hosts, wait_for, wait_until};
+use agtmux_testkit::{TestHost, skip_without_hosts, wait_until};
 use serde_json::Value;
 
 fn start_remote_agent() -> (TestHost, FakeAgent, Value, HubFixture) {
@@ -49,19 +49,29 @@ fn attach_connects_the_terminal_to_the_remote_tmux() {
 }
 
 #[test]
-fn attach_inside_tmux_opens_a_window() {
+fn attach_inside_tmux_opens_one_window_per_agent() {
     if skip_without_hosts() {
         return;
     }
     let (_host, agent, idle, hub) = start_remote_agent();
     let here = hub.world.tmux("default");
-    let go = format!("{} attach {}; cat", env!("CARGO_BIN_EXE_agtmux"), runtime_ref(&idle));
-    here.new_session("mine", &go);
-    wait_until("a client on the host", SOON, || !agent.server.client_pids().is_empty());
-    let window = wait_for("the local window", SOON, || {
-        let names = here.run(&["list-windows", "-t", "=mine", "-F", "#{window_name} #{window_id}"]);
-        names.lines().find_map(|line| line.strip_prefix("vm1 ")).map(str::to_owned).ok_or(names)
-    });
-    here.run(&["kill-window", "-t", &window]);
+    here.new_session("mine", "cat");
+    let client = here.attach("mine");
+    let attach = format!("{} attach {} --client '#{{client_tty}}'", env!("CARGO_BIN_EXE_agtmux"), runtime_ref(&idle));
+    here.run(&["bind-key", "-T", "prefix", "g", "run-shell", "-b", &attach]);
+    let back = format!("{} back --client '#{{client_tty}}'", env!("CARGO_BIN_EXE_agtmux"));
+    here.run(&["bind-key", "-T", "prefix", "G", "run-shell", "-b", &back]);
+    let window_of_client = || here.run(&["list-clients", "-F", "#{window_name}"]);
+    let home = window_of_client();
+    for _ in 0..2 {
+        client.type_keys(b"\x02g");
+        wait_until("a client on the host", SOON, || !agent.server.client_pids().is_empty());
+        wait_until("the window", SOON, || window_of_client() == "vm1");
+        let windows = here.run(&["list-windows", "-t", "=mine", "-F", "#{window_name}"]);
+        assert_eq!(windows.lines().filter(|name| *name == "vm1").count(), 1, "{windows}");
+        client.type_keys(b"\x02G");
+        wait_until("the first window", SOON, || window_of_client() == home);
+    }
+    here.run(&["kill-window", "-t", "=mine:vm1"]);
     wait_until("the end of the client", SOON, || agent.server.client_pids().is_empty());
 }
