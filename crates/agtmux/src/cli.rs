@@ -6,13 +6,12 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command_groups;
 use crate::commands::{
-    adapters, attach, audit, config, daemon, emit, explain, history, hook, inbox, kill, list, mirror, replay, respond,
-    resume, run, seen, send, setup, target, task, view_output, wait, watch, web,
+    adapters, attach, audit, config, daemon, emit, explain, history, hook, inbox, kill, list, mcp, mirror, replay,
+    respond, resume, run, seen, send, setup, target, task, view_output, wait, watch, web,
 };
 use crate::jq::{self, JqFilter};
 
-const MORE_HELP: &str =
-    "`agtmux COMMAND --help` explains a command. `agtmux --help` adds the exit codes.";
+const MORE_HELP: &str = "`agtmux COMMAND --help` explains a command. `agtmux --help` adds the exit codes.";
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -114,6 +113,8 @@ pub(crate) enum CliCommand {
     /// can type your own commands there. `agtmux mirror activity` lists your commands.
     #[command(subcommand)]
     Mirror(mirror::MirrorSubcommand),
+    /// Let agents see each other, run tasks and share a terminal (MCP)
+    Mcp(mcp::McpArgs),
     /// List the recorded actions: caller, action and outcome
     ///
     /// Includes rejected actions, and changes to tasks, hosts, adapters and web links.

@@ -1,6 +1,7 @@
 //! The configuration. All default values are in `defaults.toml` and nowhere else. agtmux parses that file, and
 //! `agtmux config show --defaults` prints it with its comments.
 
+mod agent_actions;
 mod web;
 mod yaml;
 
@@ -11,6 +12,7 @@ use std::time::Duration;
 use agtmux_core::named_enum;
 use serde::{Deserialize, Serialize};
 
+pub use agent_actions::{AgentAction, AgentActions};
 pub use web::{ListenAddress, ProxyUser, WebConfig};
 
 pub const DEFAULTS: &str = include_str!("defaults.toml");
@@ -102,7 +104,7 @@ pub struct TmuxBridgeConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActionsConfig {
-    pub allow_from_agents: bool,
+    pub allow_from_agents: AgentActions,
     pub allow_from_unknown: bool,
     pub snapshot_lifetime: ConfigDuration,
 }

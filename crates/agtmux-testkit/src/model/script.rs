@@ -41,6 +41,8 @@ pub enum ScriptedAction {
     Do(String),
     /// `BG cmd`: like `RUN`, but in the background if the agent can run commands there.
     Background(String),
+    /// `MCP tool {"json"}`: call this tool of the MCP server `agtmux` with these arguments.
+    Mcp(String, String),
     /// `ASK`: call the question tool.
     Ask,
     /// `MANY`: like `ASK`, but the user may choose several options if the agent supports that.
@@ -93,6 +95,7 @@ impl ScriptedAction {
             "BG" if !rest.is_empty() => Some(Self::Background(rest)),
             "TASK" if !rest.is_empty() => Some(Self::Task(rest)),
             "FAIL" => number().and_then(|code| u16::try_from(code).ok()).map(Self::Fail),
+            "MCP" => rest.split_once(' ').map(|(tool, arguments)| Self::Mcp(tool.to_owned(), arguments.to_owned())),
             "ASK" => Some(Self::Ask),
             "MANY" => Some(Self::Many),
             "SEVERAL" => Some(Self::Several),

@@ -17,6 +17,7 @@ pub(crate) mod inbox;
 pub(crate) mod interface;
 pub(crate) mod kill;
 pub(crate) mod list;
+pub(crate) mod mcp;
 pub(crate) mod mirror;
 pub(crate) mod pick;
 pub(crate) mod replay;
@@ -60,6 +61,7 @@ pub(crate) fn run(command: Option<CliCommand>) -> CliResult {
         Some(CliCommand::Audit(args)) => block_on(audit::run(args)),
         Some(CliCommand::Task(command)) => block_on(task::run(command)),
         Some(CliCommand::Mirror(command)) => block_on(mirror::run(command)),
+        Some(CliCommand::Mcp(args)) => block_on(mcp::run(args)),
         Some(CliCommand::Emit(args)) => block_on(emit::run(args)),
         Some(CliCommand::Explain(args)) => explain::run(args),
         Some(CliCommand::Adapters(args)) => adapters::run(args),

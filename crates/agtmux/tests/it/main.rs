@@ -40,6 +40,7 @@ mod inbox;
 mod ingest;
 mod interface;
 mod jq;
+mod mcp;
 mod metrics;
 mod mirror;
 mod mistakes;

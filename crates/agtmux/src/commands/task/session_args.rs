@@ -59,7 +59,8 @@ impl NamedSessionArgs {
     }
 }
 
-fn named_session(given: Option<&String>) -> Option<String> {
+/// The session that is given, or that an environment variable names.
+pub(crate) fn named_session(given: Option<&String>) -> Option<String> {
     given.cloned().or_else(|| variable("PI_TMUX_SESSION")).or_else(|| variable("AGTMUX_SESSION"))
 }
 
@@ -112,7 +113,7 @@ pub(super) fn project(named: Option<&PathBuf>) -> Option<PathBuf> {
 }
 
 /// The socket of the tmux server in which this process runs. Outside tmux, the socket of the default server.
-pub(super) fn socket() -> PathBuf {
+pub(crate) fn socket() -> PathBuf {
     let inside = std::env::var("TMUX").ok().and_then(|value| socket_of_tmux_variable(&value));
     inside.unwrap_or_else(|| default_socket(std::env::var_os("TMUX_TMPDIR").as_deref()))
 }
