@@ -30,3 +30,5 @@ pub const WEB_HEADER: &str = "x-agtmux";
 pub const TMUX_HEADER: &str = "agtmux-tmux";
 /// Request header: the caller's `$TMUX_TMPDIR`. The daemon watches the sockets below that directory from then on.
 pub const TMUX_TMPDIR_HEADER: &str = "agtmux-tmux-tmpdir";
+/// Request header: the client's name for the audit log, for requests whose body does not name the client.
+pub const CLIENT_HEADER: &str = "agtmux-client";

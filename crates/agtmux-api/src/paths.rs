@@ -161,6 +161,8 @@ state_files! {
     mirrors_dir => "mirrors",
     /// The changes that `agtmux setup` made to agent settings. Setup needs this record to remove the changes again.
     setup_record => "setup.json",
+    /// The same for the MCP server that `agtmux setup --mcp` registered.
+    mcp_setup_record => "setup-mcp.json",
     /// The file that a running `agtmux setup` keeps locked.
     setup_lock => "setup.lock",
     /// What was notified, and what was held back: one line of JSON per event.

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use agtmux_api::{API_HEADER, API_VERSION, TMUX_HEADER, TMUX_TMPDIR_HEADER, VERSION_HEADER};
+use agtmux_api::{API_HEADER, API_VERSION, CLIENT_HEADER, TMUX_HEADER, TMUX_TMPDIR_HEADER, VERSION_HEADER};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -30,11 +30,20 @@ pub fn other_daemon_version() -> Option<&'static str> {
 #[derive(Debug, Clone)]
 pub struct ApiClient {
     socket: PathBuf,
+    /// The name of this client in the audit log.
+    client: Option<String>,
 }
 
 impl ApiClient {
     pub fn new(socket: impl Into<PathBuf>) -> Self {
-        Self { socket: socket.into() }
+        Self { socket: socket.into(), client: None }
+    }
+
+    /// The same client under this name in the audit log. A name that is not a valid header value is left out.
+    #[must_use]
+    pub fn named(&self, client: &str) -> Self {
+        let is_valid = !client.is_empty() && client.chars().all(|c| c == ' ' || c.is_ascii_graphic());
+        Self { client: is_valid.then(|| client.to_owned()), ..self.clone() }
     }
 
     /// Returns the raw response body.
@@ -115,6 +124,9 @@ impl ApiClient {
             if let Some(value) = std::env::var(variable).ok().filter(|v| !v.is_empty()) {
                 request = request.header(header, value);
             }
+        }
+        if let Some(client) = &self.client {
+            request = request.header(CLIENT_HEADER, client);
         }
         if let Some(id) = after {
             request = request.header("last-event-id", id);

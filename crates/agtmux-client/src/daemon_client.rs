@@ -33,6 +33,12 @@ impl DaemonClient {
         Ok(Self::new(Paths::from_env()?))
     }
 
+    /// The same client under this name in the audit log.
+    #[must_use]
+    pub fn named(&self, client: &str) -> Self {
+        Self { api: self.api.named(client), ..self.clone() }
+    }
+
     pub async fn get<T: DeserializeOwned>(&self, path: &str, query: &impl Serialize) -> Result<T, ClientError> {
         parse(&self.get_bytes(path, query).await?)
     }

@@ -46,6 +46,7 @@ mod follow;
 mod lines;
 mod replica;
 mod start;
+mod waited_agents;
 
 pub use api_client::{ApiClient, other_daemon_version};
 pub use daemon_client::{DaemonClient, parse};
@@ -55,3 +56,4 @@ pub use follow::{Follower, StreamSignal};
 pub use lines::LineStream;
 pub use replica::FleetReplica;
 pub use start::{ALREADY_RUNNING, READY};
+pub use waited_agents::{WaitGoals, WaitOutcome, WaitedAgent, WaitedAgents};

@@ -7,8 +7,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::command_groups;
 use crate::commands::{
     adapters, ask, attach, audit, broadcast, completions, config, daemon, diff, doctor, emit, explain, handoff,
-    history, hook, inbox, kill, last, list, man, menubar, mirror, new, notify, rename, replay, respond, resume, run,
-    seen, send, setup, sidebar, status, target, task, view_output, wait, watch, web, worktree,
+    history, hook, inbox, kill, last, list, man, mcp, menubar, mirror, new, notify, rename, replay, respond, resume,
+    run, seen, send, setup, sidebar, status, target, task, view_output, wait, watch, web, worktree,
 };
 use crate::jq::{self, JqFilter};
 
@@ -149,6 +149,8 @@ pub(crate) enum CliCommand {
     /// can type your own commands there. `agtmux mirror activity` lists your commands.
     #[command(subcommand)]
     Mirror(mirror::MirrorSubcommand),
+    /// Let agents see each other, run tasks and share a terminal (MCP)
+    Mcp(mcp::McpArgs),
     /// List the recorded actions: caller, action and outcome
     ///
     /// Includes rejected actions, and changes to tasks, hosts, adapters and web links.

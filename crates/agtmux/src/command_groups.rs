@@ -13,7 +13,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Run commands", &["task", "mirror", "run"]),
     ("Other places", &["target", "web"]),
     ("Set up and check", &["setup", "doctor", "adapters", "config", "daemon", "audit", "completions", "man", "demo"]),
-    ("Called by hooks, scripts and agtmux itself", &["emit", "hook", "collect", "replay", "welcome"]),
+    ("Called by agents, hooks, scripts and agtmux itself", &["mcp", "emit", "hook", "collect", "replay", "welcome"]),
 ];
 
 /// Lists the commands of `program` in groups in its help.

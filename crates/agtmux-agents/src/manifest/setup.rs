@@ -21,6 +21,9 @@ pub struct AgentSetup {
     pub next: String,
     #[serde(rename = "file")]
     pub files: Vec<SetupFile>,
+    /// The files in which the MCP server is registered.
+    #[serde(rename = "mcp", default)]
+    pub mcp_files: Vec<SetupFile>,
 }
 
 /// One file that setup changes.
@@ -48,6 +51,14 @@ pub struct SetupFile {
     extension: Option<String>,
     /// For the format `package-list`: the directory of the package, in the data directory of agtmux.
     pub package: Option<String>,
+    /// For the format `mcp-json`: the path relative to HOME, unless `root_variable` moves the settings directory.
+    pub home_path: Option<String>,
+    /// For the format `mcp-json`: the object that has one member per MCP server.
+    #[serde(default)]
+    pub key: String,
+    /// For the format `mcp-json`: the member for the server, as JSON. `PROGRAM` stands for the path of agtmux.
+    #[serde(default)]
+    pub entry: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -69,6 +80,10 @@ pub enum SetupFormat {
     PackageList,
     /// A file that earlier versions of agtmux installed. Setup removes it.
     Obsolete,
+    /// JSON with an object of MCP servers.
+    McpJson,
+    /// TOML with a table per MCP server.
+    McpToml,
 }
 
 impl AgentSetup {

@@ -1,6 +1,7 @@
 //! The configuration. All default values are in `defaults.toml` and nowhere else. agtmux parses that file, and
 //! `agtmux config show --defaults` prints it with its comments.
 
+mod agent_actions;
 mod notify;
 mod web;
 mod yaml;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use agtmux_core::named_enum;
 use serde::{Deserialize, Serialize};
 
+pub use agent_actions::{AgentAction, AgentActions};
 pub use notify::{NotifyConfig, NotifyRuleConfig, QuietSpan};
 pub use web::{ListenAddress, ProxyUser, WebConfig};
 
@@ -106,7 +108,7 @@ pub struct TmuxBridgeConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ActionsConfig {
-    pub allow_from_agents: bool,
+    pub allow_from_agents: AgentActions,
     pub allow_from_unknown: bool,
     pub allow_new_from_agents: bool,
     pub snapshot_lifetime: ConfigDuration,

@@ -3,6 +3,7 @@
 mod action;
 mod adapters;
 mod bridge;
+mod caller;
 mod ended;
 mod event;
 mod explain;
@@ -34,6 +35,7 @@ pub use bridge::{
     BridgeAnswers, BridgeAvailability, BridgeChoice, BridgeError, BridgeHookEvent, BridgeHookReply, BridgeMode,
     BridgeRespondReply, BridgeRespondRequest,
 };
+pub use caller::CallerReport;
 pub use ended::{EndedAgentItem, EndedAgentList, EndedAgentQuery};
 pub use event::{EventSubject, ItemIdentity, TaskWatchEvent, WatchEvent, WatchEventKind, WatchItem};
 pub use explain::{

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use agtmux_agents::ProcessFacts;
+use agtmux_api::config::AgentAction;
 use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::wire::AuditCaller;
 use agtmux_core::ids::PaneId;
@@ -30,6 +31,8 @@ pub(crate) struct RequestCaller {
     pub(crate) peer_gone: bool,
     /// The pid of the process that the caller acts for, if the caller names one.
     pub(crate) owner_pid: Option<u32>,
+    /// The name that the caller gives itself in a header.
+    pub(crate) client: Option<String>,
 }
 
 impl Actions {
@@ -37,7 +40,7 @@ impl Actions {
         let pid = caller.peer.and_then(|peer| peer.pid);
         let processes = self.0.discovery.processes();
         let program = pid.and_then(|pid| processes.process(pid)).map(|process| text::from_bytes(&process.name));
-        let client = client.map(|name| audit::redacted_prefix(name, MAX_CLIENT_BYTES));
+        let client = client.or(caller.client.as_ref()).map(|name| audit::redacted_prefix(name, MAX_CLIENT_BYTES));
         AuditCaller { uid: caller.peer.map(|peer| peer.uid), pid, program, via: caller.via.into(), client }
     }
 
@@ -54,11 +57,28 @@ impl Actions {
         }
     }
 
-    /// Refuses callers that are agents, unless `actions.allow_from_agents` is set.
+    /// Refuses callers that are agents, unless `actions.allow_from_agents` allows everything.
     pub(crate) async fn refuse_agents_unless_allowed(&self, caller: &RequestCaller, what: &str) -> ApiResult<()> {
-        if self.config().actions.allow_from_agents {
+        if self.config().actions.allow_from_agents.all() {
             return Ok(());
         }
+        self.refuse_agents(caller, what).await
+    }
+
+    /// Refuses callers that are agents, unless `actions.allow_from_agents` allows this action.
+    pub(crate) async fn refuse_agents_unless_listed(
+        &self,
+        caller: &RequestCaller,
+        action: AgentAction,
+        what: &str,
+    ) -> ApiResult<()> {
+        if self.config().actions.allow_from_agents.allows(action) {
+            return Ok(());
+        }
+        self.refuse_agents(caller, what).await
+    }
+
+    async fn refuse_agents(&self, caller: &RequestCaller, what: &str) -> ApiResult<()> {
         let (message, hint) = match self.caller_origin(caller).await {
             CallerOrigin::NotAgent => return Ok(()),
             CallerOrigin::Agent(agent) => (

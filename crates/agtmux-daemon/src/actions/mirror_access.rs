@@ -59,7 +59,7 @@ impl Actions {
             Some(pane) => place.is_of(&pane),
             None => false,
         };
-        if is_own || self.config().actions.allow_from_agents {
+        if is_own || self.config().actions.allow_from_agents.all() {
             return Ok(Some(agent));
         }
         let message =

@@ -37,7 +37,7 @@ impl Actions {
     /// Remembers the caller's pane if a person has used it. Commands such as `agtmux wait` call this while the person
     /// still looks at the pane. The pane may be hidden when a later command in it sends an action.
     pub(crate) async fn note_visit(&self, caller: &RequestCaller) {
-        if self.config().actions.allow_from_agents || self.config().actions.allow_from_unknown {
+        if self.config().actions.allow_from_agents.all() || self.config().actions.allow_from_unknown {
             return;
         }
         let Some(pid) = caller.peer.and_then(|peer| peer.pid) else { return };

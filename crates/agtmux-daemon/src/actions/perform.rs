@@ -248,7 +248,7 @@ impl Actions {
         let ActionRequest { kind, guards, .. } = request;
         guards::check_deadline(guards, self.0.clock.now())?;
         if kind.is_mutating() {
-            self.refuse_agents_unless_allowed(&request.caller, kind.as_str()).await?;
+            self.refuse_agents_by_kind(&request.caller, *kind).await?;
         }
         let first = self.locate(&guards.r#ref).await?;
         record_location(record, &first);
@@ -270,6 +270,7 @@ impl Actions {
         }
         let seen = self.0.snapshots.find(guards, now)?;
         guards::check(guards, seen.as_ref(), &located, *kind, now)?;
+        self.refuse_own_dialog(&request.caller, *kind, &located).await?;
         let snapshot = snapshots::take_snapshot(&located, now, self.snapshot_lifetime());
         record.snapshot_id = Some(snapshot.snapshot_id.clone());
         record_location(record, &located);

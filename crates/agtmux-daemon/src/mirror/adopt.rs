@@ -65,7 +65,7 @@ impl Mirrors {
     async fn refuse_agents(&self, terminal: &SharedTerminal, caller: &RequestCaller) -> ApiResult<()> {
         let what = "make an existing pane a shared terminal";
         let agent = self.0.actions.mirror_user(caller, &place(terminal)?, what).await?;
-        match agent.filter(|_| !self.0.discovery.config().actions.allow_from_agents) {
+        match agent.filter(|_| !self.0.discovery.config().actions.allow_from_agents.all()) {
             Some(agent) => {
                 let error = ApiError::new(
                     ErrorCode::CallerIsAgent,

@@ -3,6 +3,7 @@
 mod actions;
 mod adapters;
 mod bridge;
+mod caller;
 mod event_ancestors;
 mod events;
 mod evidence;
@@ -27,7 +28,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agtmux_api::TMUX_HEADER;
+use agtmux_api::{CLIENT_HEADER, TMUX_HEADER};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::Method;
 use axum::middleware::{Next, from_fn_with_state};
@@ -100,7 +101,8 @@ async fn attach_caller(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let caller = RequestCaller { peer: Some(peer), via: "unix", peer_gone: false, owner_pid: None };
+    let client = request.headers().get(CLIENT_HEADER).and_then(|name| name.to_str().ok()).map(str::to_owned);
+    let caller = RequestCaller { peer: Some(peer), via: "unix", peer_gone: false, owner_pid: None, client };
     if request.method() == Method::GET && request.headers().contains_key(TMUX_HEADER) {
         let (actions, caller) = (context.actions, caller.clone());
         let noted = tokio::spawn(async move { actions.note_visit(&caller).await });
@@ -117,6 +119,7 @@ fn routes() -> OpenApiRouter<ServeContext> {
     OpenApiRouter::with_openapi(openapi::Contract::openapi())
         .routes(routes!(health::get_health))
         .routes(routes!(metrics::get_metrics))
+        .routes(routes!(caller::get_caller))
         .routes(routes!(lists::get_panes))
         .routes(routes!(lists::get_windows))
         .routes(routes!(lists::get_sessions))

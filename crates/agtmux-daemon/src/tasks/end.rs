@@ -3,6 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use agtmux_api::config::AgentAction;
 use agtmux_api::error::{ApiError, ErrorCode};
 use agtmux_api::wire::{EndedTask, TaskCleanupRequest, TaskEndReport, TaskStopRequest};
 use agtmux_core::ids::WindowId;
@@ -44,7 +45,8 @@ impl Tasks {
     }
 
     async fn stop_one(&self, action: &TaskStopRequest, caller: &RequestCaller) -> Result<TaskEndReport, ApiError> {
-        let refusal = self.0.actions.refuse_agents_unless_allowed(caller, "stop a task").await.err();
+        let refusal =
+            self.0.actions.refuse_agents_unless_listed(caller, AgentAction::StopTask, "stop a task").await.err();
         let key = self.session_key(&action.session, action.socket.as_ref())?;
         let _lock = self.lock_session(&key).await;
         let found = self.find_own_task(&key, &action.task).await;

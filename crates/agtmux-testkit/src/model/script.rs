@@ -43,6 +43,8 @@ pub enum ScriptedAction {
     Background(String),
     /// `CALL tool {…}`: call this tool with this input. Only for agents that use chat completions.
     Call(String, String),
+    /// `MCP tool {"json"}`: call this tool of the MCP server `agtmux` with these arguments.
+    Mcp(String, String),
     /// `ASK`: call the question tool.
     Ask,
     /// `MANY`: like `ASK`, but the user may choose several options if the agent supports that.
@@ -96,6 +98,7 @@ impl ScriptedAction {
             "TASK" if !rest.is_empty() => Some(Self::Task(rest)),
             "FAIL" => number().and_then(|code| u16::try_from(code).ok()).map(Self::Fail),
             "CALL" => rest.split_once(' ').map(|(tool, input)| Self::Call(tool.to_owned(), input.to_owned())),
+            "MCP" => rest.split_once(' ').map(|(tool, arguments)| Self::Mcp(tool.to_owned(), arguments.to_owned())),
             "ASK" => Some(Self::Ask),
             "MANY" => Some(Self::Many),
             "SEVERAL" => Some(Self::Several),

@@ -9,7 +9,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 const TESTKIT: &str = "agtmux-testkit";
 
 /// Each crate and the workspace crates that it may depend on. Tests may also use the testkit.
-const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 9] = [
+const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 10] = [
     ("agtmux-core", &[]),
     ("agtmux-tmux", &[]),
     ("agtmux-agents", &["agtmux-core"]),
@@ -17,9 +17,19 @@ const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 9] = [
     ("agtmux-client", &["agtmux-api", "agtmux-core"]),
     ("agtmux-daemon", &["agtmux-agents", "agtmux-api", "agtmux-core", "agtmux-tmux"]),
     ("agtmux-tui", &["agtmux-api", "agtmux-client", "agtmux-core"]),
+    ("agtmux-mcp", &["agtmux-api", "agtmux-client", "agtmux-core"]),
     (
         "agtmux",
-        &["agtmux-agents", "agtmux-api", "agtmux-client", "agtmux-core", "agtmux-daemon", "agtmux-tmux", "agtmux-tui"],
+        &[
+            "agtmux-agents",
+            "agtmux-api",
+            "agtmux-client",
+            "agtmux-core",
+            "agtmux-daemon",
+            "agtmux-mcp",
+            "agtmux-tmux",
+            "agtmux-tui",
+        ],
     ),
     (TESTKIT, &[]),
 ];

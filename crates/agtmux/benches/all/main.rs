@@ -7,6 +7,7 @@ mod agents;
 mod bridge;
 mod harness;
 mod load;
+mod mcp;
 mod mirror;
 mod send;
 mod spine;
@@ -18,7 +19,7 @@ use harness::BenchRun;
 /// The name of a benchmark, and the function that runs it.
 type Benchmark = (&'static str, fn(&BenchRun));
 
-const BENCHMARKS: [Benchmark; 8] = [
+const BENCHMARKS: [Benchmark; 9] = [
     ("spine", spine::run),
     ("load", load::run),
     ("agents", agents::run),
@@ -26,6 +27,7 @@ const BENCHMARKS: [Benchmark; 8] = [
     ("bridge", bridge::run),
     ("tasks", tasks::run),
     ("mirror", mirror::run),
+    ("mcp", mcp::run),
     ("ssh", ssh::run),
 ];
 

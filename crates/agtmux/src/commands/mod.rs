@@ -27,6 +27,7 @@ pub(crate) mod kill;
 pub(crate) mod last;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod menubar;
 pub(crate) mod mirror;
 pub(crate) mod new;
@@ -91,6 +92,7 @@ pub(crate) fn run(command: Option<CliCommand>) -> CliResult {
         Some(CliCommand::Notify(command)) => block_on(notify::run(command)),
         Some(CliCommand::Task(command)) => block_on(task::run(command)),
         Some(CliCommand::Mirror(command)) => block_on(mirror::run(command)),
+        Some(CliCommand::Mcp(args)) => block_on(mcp::run(args)),
         Some(CliCommand::Emit(args)) => block_on(emit::run(args)),
         Some(CliCommand::Explain(args)) => explain::run(args),
         Some(CliCommand::Adapters(args)) => adapters::run(args),

@@ -43,6 +43,7 @@ mod ingest;
 mod interface;
 mod jq;
 mod manners;
+mod mcp;
 mod metrics;
 mod mirror;
 mod mistakes;

@@ -143,7 +143,7 @@ fn access(auth: &WebAuth, request: &Request) -> Option<AccessLevel> {
 /// Finds the process that sent the request. The token does not show whether the caller is an agent, because an agent
 /// may know the token, too.
 fn caller(request: &Request, client: TcpClient) -> RequestCaller {
-    let unknown_caller = RequestCaller { peer: None, via: "tcp", peer_gone: false, owner_pid: None };
+    let unknown_caller = RequestCaller { peer: None, via: "tcp", peer_gone: false, owner_pid: None, client: None };
     let Some(to) = client.to.filter(|_| client.is_local() && !matches!(*request.method(), Method::GET | Method::HEAD))
     else {
         return unknown_caller;

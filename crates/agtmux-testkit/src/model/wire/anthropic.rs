@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    AnswerPart, PURPOSE, ParsedRequest, QUESTION_TEXT, StreamFrame, choices, joined_text, next_id, shell_command,
-    texts, tool_names,
+    AnswerPart, PURPOSE, ParsedRequest, QUESTION_TEXT, StreamFrame, choices, joined_text, mcp_arguments, next_id,
+    shell_command, texts, tool_names,
 };
 use crate::model::answer_stream::named_event;
 use crate::model::script::ScriptedAction;
@@ -44,6 +44,7 @@ fn texts_after_tool_result(content: &Value) -> Vec<String> {
 
 fn tool_call(request: &ParsedRequest, action: &ScriptedAction) -> (String, Value) {
     match action {
+        ScriptedAction::Mcp(tool, arguments) => (request.mcp_tool(tool), mcp_arguments(arguments)),
         ScriptedAction::Ask | ScriptedAction::Many | ScriptedAction::Several => {
             (request.tool(&["AskUserQuestion"]), json!({"questions": questions(action)}))
         }

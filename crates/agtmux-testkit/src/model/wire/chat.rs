@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    AnswerPart, PURPOSE, ParsedRequest, QUESTION_TEXT, StreamFrame, choices, joined_text, next_id, shell_command,
-    texts, tool_names,
+    AnswerPart, PURPOSE, ParsedRequest, QUESTION_TEXT, StreamFrame, choices, joined_text, mcp_arguments, next_id,
+    shell_command, texts, tool_names,
 };
 use crate::model::answer_stream::unnamed_event;
 use crate::model::script::ScriptedAction;
@@ -32,6 +32,7 @@ pub(super) fn parse_request(body: &Value) -> ParsedRequest {
 
 fn tool_call(request: &ParsedRequest, action: &ScriptedAction) -> (String, Value) {
     match action {
+        ScriptedAction::Mcp(tool, arguments) => (request.mcp_tool(tool), mcp_arguments(arguments)),
         ScriptedAction::Ask | ScriptedAction::Many | ScriptedAction::Several | ScriptedAction::Plan => {
             let name = request.tool(&["ask_user", "question", "ask_user_question"]);
             let input = if name == "ask_user" { form() } else { questions() };

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    AnswerPart, PURPOSE, ParsedRequest, QUESTION_TEXT, StreamFrame, choices, joined_text, shell_command, texts,
-    tool_names,
+    AnswerPart, PURPOSE, ParsedRequest, QUESTION_TEXT, StreamFrame, choices, joined_text, mcp_arguments, shell_command,
+    texts, tool_names,
 };
 use crate::model::answer_stream::unnamed_event;
 use crate::model::script::ScriptedAction;
@@ -38,6 +38,7 @@ pub(super) fn parse_request(path: &str, body: &Value) -> ParsedRequest {
 
 fn tool_call(request: &ParsedRequest, action: &ScriptedAction) -> (String, Value) {
     match action {
+        ScriptedAction::Mcp(tool, arguments) => (request.mcp_tool(tool), mcp_arguments(arguments)),
         ScriptedAction::Ask | ScriptedAction::Many | ScriptedAction::Several | ScriptedAction::Plan => {
             let asked = json!({"question": QUESTION_TEXT, "header": "Colour", "type": "choice", "options": choices()});
             (request.tool(&["ask_user"]), json!({"questions": [asked]}))

@@ -47,6 +47,16 @@ impl ParsedRequest {
         let offered = names.iter().find(|name| self.tools.iter().any(|tool| tool == *name));
         (*offered.unwrap_or(&names[0])).to_owned()
     }
+
+    /// The tool of the MCP server under the name that the agent offers: `mcp__agtmux__tool`, `mcp_agtmux_tool` and others.
+    fn mcp_tool(&self, tool: &str) -> String {
+        let is_it = |offered: &&String| {
+            offered
+                .strip_suffix(tool)
+                .is_some_and(|server| server.contains("agtmux") && !server.ends_with(char::is_alphanumeric))
+        };
+        self.tools.iter().find(is_it).cloned().unwrap_or_else(|| tool.to_owned())
+    }
 }
 
 impl WireProtocol {
@@ -145,6 +155,10 @@ fn choices() -> Value {
 }
 
 const QUESTION_TEXT: &str = "Which colour should the button be?";
+
+fn mcp_arguments(arguments: &str) -> Value {
+    serde_json::from_str(arguments).unwrap_or_else(|error| panic!("the prompt has no JSON ({error}): {arguments}"))
+}
 
 /// The description that the mock model adds to each tool call.
 const PURPOSE: &str = "Run mock command";

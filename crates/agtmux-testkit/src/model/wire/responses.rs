@@ -3,14 +3,16 @@
 use serde_json::{Value, json};
 
 use super::{
-    AnswerPart, PURPOSE, ParsedRequest, QUESTION_TEXT, StreamFrame, choices, joined_text, next_id, shell_command,
-    texts, tool_names,
+    AnswerPart, PURPOSE, ParsedRequest, QUESTION_TEXT, StreamFrame, choices, joined_text, mcp_arguments, next_id,
+    shell_command, texts, tool_names,
 };
 use crate::model::answer_stream::named_event;
 use crate::model::script::ScriptedAction;
 
 /// The namespace to which the tools for subagents belong.
 const SUBAGENT_NAMESPACE: &str = "multi_agent_v1";
+/// The namespace of the tools of the MCP server `agtmux`.
+const MCP_NAMESPACE: &str = "mcp__agtmux";
 
 pub(super) fn parse_request(body: &Value) -> ParsedRequest {
     let input = body["input"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -39,6 +41,7 @@ fn started_subagent(item: &Value) -> Option<String> {
 
 fn tool_call(request: &ParsedRequest, action: &ScriptedAction) -> (String, Value) {
     match action {
+        ScriptedAction::Mcp(tool, arguments) => (request.mcp_tool(tool), mcp_arguments(arguments)),
         ScriptedAction::Ask | ScriptedAction::Many | ScriptedAction::Several | ScriptedAction::Plan => {
             let asked = json!({"id": "q1", "header": "Colour", "question": QUESTION_TEXT, "options": choices()});
             (request.tool(&["request_user_input"]), json!({"questions": [asked]}))
@@ -93,6 +96,9 @@ pub(super) fn frames(request: &ParsedRequest, parts: &[AnswerPart]) -> Vec<Strea
                     "arguments": input.to_string(), "status": "completed"});
                 if matches!(action, ScriptedAction::Task(_) | ScriptedAction::Await(_)) {
                     call["namespace"] = json!(SUBAGENT_NAMESPACE);
+                }
+                if matches!(action, ScriptedAction::Mcp(..)) {
+                    call["namespace"] = json!(MCP_NAMESPACE);
                 }
                 frames.extend([output_item("added", &call), output_item("done", &call)]);
             }

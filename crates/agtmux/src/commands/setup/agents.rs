@@ -29,6 +29,12 @@ impl SetupAgent {
         moved.or_else(|| Some(set("HOME")?.join(&self.setup.root)))
     }
 
+    /// Whether an environment variable has moved the settings directory.
+    pub(super) fn is_moved(&self, var: impl Fn(&str) -> Option<OsString>) -> bool {
+        let value = self.setup.root_variable.as_deref().and_then(var).map(PathBuf::from);
+        value.is_some_and(|path| path.is_absolute())
+    }
+
     /// The environment variable that names the settings directory, and its value. `None` unless the value is a relative
     /// path. Setup ignores a relative path, because only the agent knows which directory the path is relative to.
     pub(super) fn ignored_variable(&self, var: impl Fn(&str) -> Option<OsString>) -> Option<(&'static str, PathBuf)> {

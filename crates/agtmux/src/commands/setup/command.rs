@@ -46,6 +46,29 @@ impl HookCommand {
     }
 }
 
+/// The name under which agents know the MCP server.
+pub(super) const SERVER_NAME: &str = "agtmux";
+
+/// The command that an agent runs as MCP server: `/path/of/agtmux mcp`.
+#[derive(Debug, Clone)]
+pub(super) struct McpCommand {
+    pub(super) program: String,
+}
+
+impl McpCommand {
+    pub(super) fn new(program: &str) -> Self {
+        Self { program: program.to_owned() }
+    }
+
+    /// The path of agtmux in a command with its arguments. The user may have added arguments.
+    pub(super) fn program_in(words: &[&str]) -> Option<String> {
+        match words {
+            [program, "mcp", ..] if is_agtmux(program) => Some((*program).to_owned()),
+            _ => None,
+        }
+    }
+}
+
 /// Whether this is an absolute path of agtmux. Setup writes no relative paths.
 fn is_agtmux(program: &str) -> bool {
     let program = Path::new(program);

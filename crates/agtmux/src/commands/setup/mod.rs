@@ -20,7 +20,7 @@ use crate::error::{CliError, CliExit, CliResult};
 use crate::message::CliMessage;
 use crate::{input, output};
 use agents::SetupAgent;
-use plan::{AgentPlans, FileChange, FileOutcome, FileResult, SetupDirs, SetupMode};
+use plan::{AgentPlans, FileChange, FileOutcome, FileResult, SetupDirs, SetupMode, SetupSubject};
 use record::SetupRecord;
 use report::ChangeDetail;
 
@@ -29,7 +29,8 @@ use report::ChangeDetail;
     change, setup copies the settings file to a backup beside it and replaces the previous backup. You can run setup \
     again at any time. If the agtmux program has moved, setup updates the path in its hooks.\n\n\
     Exits with 1 if a file could not be changed or you did not confirm.\n\n\
-    Examples:\n  agtmux setup --dry-run\n  agtmux setup --agent claude --yes\n  agtmux setup --uninstall")]
+    Examples:\n  agtmux setup --dry-run\n  agtmux setup --agent claude --yes\n  agtmux setup --mcp\n  \
+    agtmux setup --uninstall")]
 pub(crate) struct SetupArgs {
     /// Set up only this agent; you can give this option several times [default: every agent found]
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(AgentRegistry::setup_names()))]
@@ -40,7 +41,10 @@ pub(crate) struct SetupArgs {
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
-    /// Remove the hooks
+    /// Register the MCP server (`agtmux mcp`) instead of installing the hooks
+    #[arg(long)]
+    mcp: bool,
+    /// Remove the hooks, or with --mcp the MCP server
     #[arg(long)]
     uninstall: bool,
     /// Print JSON
@@ -50,38 +54,44 @@ pub(crate) struct SetupArgs {
 
 pub(crate) fn run(args: &SetupArgs) -> CliResult {
     let mode = if args.uninstall { SetupMode::Uninstall } else { SetupMode::Install };
+    let subject = if args.mcp { SetupSubject::McpServer } else { SetupSubject::Hooks };
     let paths = Paths::from_env()?;
-    let record = SetupRecord::load(&paths);
+    let record = SetupRecord::load(subject.record_path(&paths));
     let program = program(mode)?;
     let data = agents::data_dir(|name| std::env::var_os(name)).ok_or_else(no_home)?;
     let (here, missing) = select_agents(args, mode, &record)?;
     if here.is_empty() && mode == SetupMode::Install {
         return Err(no_agents_found(&missing));
     }
+    let home = std::env::var_os("HOME").map(PathBuf::from);
     let work_out = |record: &SetupRecord| -> AgentPlans {
-        let dirs = |settings| SetupDirs { settings, data: &data };
-        here.iter().map(|(agent, dir)| (*agent, plan::plan(agent, dirs(dir), &program, mode, record))).collect()
+        let of_agent = |(agent, dir): &(&'static SetupAgent, PathBuf)| {
+            let home = home.as_deref().filter(|_| !agent.is_moved(|name| std::env::var_os(name)));
+            let dirs = SetupDirs { settings: dir, data: &data, home };
+            (*agent, plan::plan(agent, dirs, &program, (subject, mode), record))
+        };
+        here.iter().map(of_agent).collect()
     };
     let plans = work_out(&record);
     let changes = plans.iter().flat_map(|(_, files)| files).filter(|file| file.is_change()).count();
     let detail = if args.dry_run { ChangeDetail::Diff } else { ChangeDetail::Summary };
-    let printed = if args.json { Ok(()) } else { print_plans(&plans, mode, detail) };
+    let printed = if args.json { Ok(()) } else { print_plans(&plans, subject.nothing(mode), detail) };
     if changes > 0 && !args.dry_run && !args.yes {
-        printed.as_ref().map_err(|_| plans_not_printed(mode))?;
-        confirm(args, mode)?;
+        printed.as_ref().map_err(|_| plans_not_printed(args))?;
+        confirm(args)?;
     }
     let reports = if args.dry_run || changes == 0 {
         if !args.dry_run {
-            remove_leftovers_locked(&plans, mode, &paths);
+            remove_leftovers_locked(&plans, mode, &paths, &record.path);
         }
         with_results(plans, |_| FileResult::default())
     } else {
-        apply_plans(args, &plans, mode, &paths, work_out)?
+        apply_plans(args, &plans, mode, (&paths, &record.path), work_out)?
     };
     let ended = if args.json {
         output::json(&report::document(&reports, &missing))
     } else if !args.dry_run && changes > 0 {
-        print_results(&reports, mode)
+        print_results(&reports, subject, mode)
     } else {
         Ok(())
     };
@@ -103,6 +113,34 @@ pub(crate) fn hook_status() -> CliResult<Vec<(&'static str, bool)>> {
         (agent.name, !files.iter().any(plan::FilePlan::is_change))
     };
     Ok(here.into_iter().map(status).collect())
+}
+
+/// What the user has to do after the MCP server was registered.
+const MCP_NEXT: &str = "Restart running sessions to load the server. docs/mcp.md describes what it lets the agent do.";
+
+impl SetupSubject {
+    fn record_path(self, paths: &Paths) -> PathBuf {
+        match self {
+            Self::Hooks => paths.setup_record(),
+            Self::McpServer => paths.mcp_setup_record(),
+        }
+    }
+}
+
+/// The agents in which setup can register the MCP server.
+pub(crate) fn mcp_clients() -> impl Iterator<Item = &'static str> {
+    agents::ALL.iter().filter(|agent| !agent.setup.mcp_files.is_empty()).map(|agent| agent.name)
+}
+
+/// The settings file of an agent, and the text that registers the MCP server in it.
+pub(crate) fn mcp_config(client: &str) -> CliResult<Option<(PathBuf, String)>> {
+    let program = program(SetupMode::Install)?;
+    let Some(agent) = agents::ALL.iter().find(|agent| agent.name == client) else { return Ok(None) };
+    let settings = agent.dir(|name| std::env::var_os(name)).ok_or_else(no_home)?;
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let home = home.as_deref().filter(|_| !agent.is_moved(|name| std::env::var_os(name)));
+    let text = plan::mcp_text(agent, &program);
+    Ok(text.map(|(file, text)| (SetupDirs { settings: &settings, data: &settings, home }.path_of(file), text)))
 }
 
 /// The path of agtmux to write into the hooks. Fails if a later uninstall could not recognise hooks with this path.
@@ -128,7 +166,9 @@ fn select_agents(
 ) -> CliResult<(FoundAgents, Vec<&'static str>)> {
     let (mut here, mut missing) = (Vec::new(), Vec::new());
     let selected = &args.agent;
-    for agent in agents::ALL.iter() {
+    // An agent without a file for MCP servers does not speak MCP.
+    let known = agents::ALL.iter().filter(|agent| !args.mcp || !agent.setup.mcp_files.is_empty());
+    for agent in known {
         if !selected.is_empty() && !selected.iter().any(|name| name == agent.name) {
             continue;
         }
@@ -166,30 +206,31 @@ fn no_agents_found(missing: &[&str]) -> CliError {
         .hint("agtmux setup --agent claude   (also works if claude is not installed yet)")
 }
 
-fn print_plans(plans: &AgentPlans, mode: SetupMode, detail: ChangeDetail) -> CliResult {
-    let nothing = if mode == SetupMode::Install { "up to date" } else { "no hooks of agtmux" };
+fn print_plans(plans: &AgentPlans, nothing: &str, detail: ChangeDetail) -> CliResult {
     for (agent, files) in plans {
         output::styled_lines(&report::lines(agent, files, nothing, detail))?;
     }
     Ok(())
 }
 
-fn plans_not_printed(mode: SetupMode) -> CliError {
+fn plans_not_printed(args: &SetupArgs) -> CliError {
     CliError::failed("nothing was changed, because the planned changes could not be printed first")
         .because("stdout is closed")
-        .hint(format!("{}   (without confirmation)", yes_command(mode)))
+        .hint(format!("{}   (without confirmation)", yes_command(args)))
 }
 
-fn yes_command(mode: SetupMode) -> String {
-    format!("agtmux setup{} --yes", if mode == SetupMode::Uninstall { " --uninstall" } else { "" })
+fn yes_command(args: &SetupArgs) -> String {
+    let flags = [(args.mcp, " --mcp"), (args.uninstall, " --uninstall")];
+    let flags = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| *flag);
+    format!("agtmux setup{} --yes", flags.collect::<String>())
 }
 
 /// Asks for confirmation on the terminal. Fails if the user declines, or without a terminal.
-fn confirm(args: &SetupArgs, mode: SetupMode) -> CliResult {
+fn confirm(args: &SetupArgs) -> CliResult {
     if args.json || !std::io::stdin().is_terminal() {
         return Err(CliError::usage("nothing was changed: cannot ask for confirmation")
             .because("stdin is not a terminal, or --json was given")
-            .hint(yes_command(mode))
+            .hint(yes_command(args))
             .hint("agtmux setup --dry-run   (prints the changes)"));
     }
     if input::confirm("Make these changes? (`agtmux setup --dry-run` shows each line)")? {
@@ -204,11 +245,11 @@ fn apply_plans(
     args: &SetupArgs,
     shown: &AgentPlans,
     mode: SetupMode,
-    paths: &Paths,
+    (paths, record): (&Paths, &Path),
     work_out: impl Fn(&SetupRecord) -> AgentPlans,
 ) -> CliResult<AgentPlans> {
     let _lock = SetupRecord::lock(paths).map_err(|error| CliError::io("lock the setup record", error))?;
-    let mut record = SetupRecord::load(paths);
+    let mut record = SetupRecord::load(record.to_owned());
     let mut plans = work_out(&record);
     if !args.yes {
         let both = plans.into_iter().zip(shown);
@@ -234,7 +275,7 @@ fn with_results(mut plans: AgentPlans, mut apply: impl FnMut(&FileChange) -> Fil
 /// and removes the empty directories that setup created for them. The caller must hold the lock, because another setup
 /// may be running.
 fn remove_leftovers(plans: &AgentPlans, mode: SetupMode, record: &mut SetupRecord, paths: &Paths) {
-    files::remove_drafts(&paths.setup_record());
+    files::remove_drafts(&record.path);
     let targets = plans.iter().flat_map(|(_, files)| files).filter_map(|file| files::resolve_links(&file.path).ok());
     targets.for_each(|target| files::remove_drafts(&target));
     if mode == SetupMode::Uninstall {
@@ -249,11 +290,11 @@ fn remove_leftovers(plans: &AgentPlans, mode: SetupMode, record: &mut SetupRecor
 }
 
 /// Takes the setup lock and calls `remove_leftovers`. Errors are ignored: leftovers are harmless.
-fn remove_leftovers_locked(plans: &AgentPlans, mode: SetupMode, paths: &Paths) {
+fn remove_leftovers_locked(plans: &AgentPlans, mode: SetupMode, paths: &Paths, record: &Path) {
     if paths.state_dir.is_dir()
         && let Ok(_lock) = SetupRecord::lock(paths)
     {
-        remove_leftovers(plans, mode, &mut SetupRecord::load(paths), paths);
+        remove_leftovers(plans, mode, &mut SetupRecord::load(record.to_owned()), paths);
     }
 }
 
@@ -273,7 +314,7 @@ fn apply(change: &FileChange, record: &mut SetupRecord, paths: &Paths) -> FileRe
     }
 }
 
-fn print_results(reports: &AgentPlans, mode: SetupMode) -> CliResult {
+fn print_results(reports: &AgentPlans, subject: SetupSubject, mode: SetupMode) -> CliResult {
     let mut lines = Vec::new();
     for (agent, files) in reports {
         for file in files {
@@ -287,10 +328,11 @@ fn print_results(reports: &AgentPlans, mode: SetupMode) -> CliResult {
             }
         }
         if mode == SetupMode::Install && files.iter().any(|file| file.result.applied) {
-            lines.push(format!("{}: {}", agent.setup.title, agent.setup.next));
+            let next = if subject == SetupSubject::Hooks { &agent.setup.next } else { MCP_NEXT };
+            lines.push(format!("{}: {next}", agent.setup.title));
         }
     }
-    if mode == SetupMode::Install {
+    if mode == SetupMode::Install && subject == SetupSubject::Hooks {
         lines.push("Start an agent in tmux, then check its events: agtmux explain %0".into());
     }
     output::lines(lines)

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use agtmux_agents::{SetupFile, SetupFormat};
 
 use super::agents::SetupAgent;
-use super::command::HookCommand;
+use super::command::{HookCommand, McpCommand};
 use super::edit::hooks::HookEditor;
+use super::edit::mcp_json::McpJsonEditor;
+use super::edit::mcp_toml::McpTomlEditor;
 use super::edit::notify::NotifyEditor;
 use super::edit::own_file::OwnFileEditor;
 use super::edit::package_file::PackageFileEditor;
@@ -19,6 +21,31 @@ use super::record::{SetupRecord, SetupRecordEntry};
 pub(super) enum SetupMode {
     Install,
     Uninstall,
+}
+
+/// What setup installs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SetupSubject {
+    Hooks,
+    McpServer,
+}
+
+impl SetupSubject {
+    fn files(self, agent: &SetupAgent) -> &'static [SetupFile] {
+        match self {
+            Self::Hooks => &agent.setup.files,
+            Self::McpServer => &agent.setup.mcp_files,
+        }
+    }
+
+    /// What a file without a change has.
+    pub(super) fn nothing(self, mode: SetupMode) -> &'static str {
+        match (self, mode) {
+            (_, SetupMode::Install) => "up to date",
+            (Self::Hooks, SetupMode::Uninstall) => "no hooks of agtmux",
+            (Self::McpServer, SetupMode::Uninstall) => "no MCP server of agtmux",
+        }
+    }
 }
 
 /// Each agent with the plans for its settings files.
@@ -97,10 +124,15 @@ pub(super) struct SetupDirs<'a> {
     pub(super) settings: &'a Path,
     /// The data directory of agtmux, for packages.
     pub(super) data: &'a Path,
+    /// HOME, unless a variable has moved the settings directory.
+    pub(super) home: Option<&'a Path>,
 }
 
 impl SetupDirs<'_> {
-    fn path_of(&self, file: &SetupFile) -> PathBuf {
+    pub(super) fn path_of(&self, file: &SetupFile) -> PathBuf {
+        if let (Some(home), Some(path)) = (self.home, &file.home_path) {
+            return home.join(path);
+        }
         let dir = if file.format == SetupFormat::Package { self.data } else { self.settings };
         dir.join(&file.path)
     }
@@ -110,13 +142,14 @@ pub(super) fn plan(
     agent: &'static SetupAgent,
     dirs: SetupDirs<'_>,
     program: &str,
-    mode: SetupMode,
+    (subject, mode): (SetupSubject, SetupMode),
     record: &SetupRecord,
 ) -> Vec<FilePlan> {
     let job = FilePlanner { hook_command: HookCommand::new(program, agent.name), mode, record, data: dirs.data };
-    let wanted = agent.setup.files.iter().filter(|file| match file.format {
+    let subject_files = subject.files(agent);
+    let wanted = subject_files.iter().filter(|file| match file.format {
         SetupFormat::Obsolete => dirs.path_of(file).exists(),
-        _ => mode == SetupMode::Install || dirs.settings.is_dir(),
+        _ => mode == SetupMode::Install || dirs.settings.is_dir() || dirs.path_of(file).exists(),
     });
     let mut plans: Vec<FilePlan> = wanted.map(|file| job.plan(dirs.path_of(file), file)).collect();
     if mode == SetupMode::Install {
@@ -125,10 +158,19 @@ pub(super) fn plan(
     // Include the recorded files: a variable that moved the settings at install time may be unset now.
     for (path, entry) in record.files_of(agent.name).filter(|(path, _)| path.exists()) {
         let is_planned = plans.iter().any(|plan| files::resolve_links(&plan.path).is_ok_and(|target| target == path));
-        let file = agent.setup.files.iter().find(|file| file.path == entry.file && !is_planned);
+        let file = subject_files.iter().find(|file| file.path == entry.file && !is_planned);
         plans.extend(file.map(|file| job.plan(path.to_owned(), file)));
     }
     plans
+}
+
+/// The file in which the agent's MCP servers are registered, and the text that setup writes into an empty file.
+pub(super) fn mcp_text(agent: &'static SetupAgent, program: &str) -> Option<(&'static SetupFile, String)> {
+    let file = agent.setup.mcp_files.first()?;
+    let (record, hook_command) = (SetupRecord::default(), HookCommand::new(program, agent.name));
+    let planner = FilePlanner { hook_command, mode: SetupMode::Install, record: &record, data: Path::new("") };
+    let (text, _) = planner.editor_of(file, planner.hook_command.clone()).install("").ok()?;
+    Some((file, text))
 }
 
 /// Plans the files of one agent.
@@ -208,6 +250,8 @@ impl FilePlanner<'_> {
             SetupFormat::Notify => Box::new(NotifyEditor { hook_command }),
             SetupFormat::Extension | SetupFormat::Obsolete => Box::new(OwnFileEditor { template, hook_command }),
             SetupFormat::Package => Box::new(PackageFileEditor { template, hook_command }),
+            SetupFormat::McpJson => Box::new(McpJsonEditor { file, command: McpCommand::new(&hook_command.program) }),
+            SetupFormat::McpToml => Box::new(McpTomlEditor { command: McpCommand::new(&hook_command.program) }),
             SetupFormat::PackageList => {
                 let package = self.data.join(file.package.as_deref().unwrap_or_default());
                 Box::new(PackageListEditor { package: package.display().to_string(), hook_command })

@@ -19,6 +19,9 @@ use super::files;
 pub(super) struct SetupRecord {
     #[serde(default)]
     files: BTreeMap<PathBuf, SetupRecordEntry>,
+    /// The file of this record. Hooks and MCP servers have one each, because both may be in one settings file.
+    #[serde(skip)]
+    pub(super) path: PathBuf,
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,13 +44,13 @@ pub(super) struct SetupRecordEntry {
 
 impl SetupRecord {
     /// Loads the record. An unreadable record counts as empty.
-    pub(super) fn load(paths: &Paths) -> Self {
-        let bytes = fs::read(paths.setup_record()).unwrap_or_default();
-        let Self { files } = serde_json::from_slice(&bytes).unwrap_or_default();
+    pub(super) fn load(path: PathBuf) -> Self {
+        let bytes = fs::read(&path).unwrap_or_default();
+        let Self { files, .. } = serde_json::from_slice(&bytes).unwrap_or_default();
         // Directories that did not exist when the record was written may be links now.
         let files =
             files.into_iter().map(|(path, entry)| (files::resolve_links(&path).unwrap_or(path), entry)).collect();
-        Self { files }
+        Self { files, path }
     }
 
     /// Waits for other setups and locks them out while the returned file is open.
@@ -90,16 +93,15 @@ impl SetupRecord {
 
     pub(super) fn save(&self, paths: &Paths) -> std::io::Result<()> {
         if self.files.is_empty() {
-            return match fs::remove_file(paths.setup_record()) {
+            return match fs::remove_file(&self.path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),
             };
         }
         paths.prepare_state_dir().map_err(std::io::Error::other)?;
-        let path = paths.setup_record();
-        let mut draft = files::create_draft(&path)?;
+        let mut draft = files::create_draft(&self.path)?;
         draft.write_all(&serde_json::to_vec_pretty(self)?)?;
-        draft.persist(path)?;
+        draft.persist(&self.path)?;
         Ok(())
     }
 }

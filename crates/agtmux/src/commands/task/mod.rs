@@ -18,6 +18,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+pub(crate) use run::start_tmux_server;
+pub(crate) use session_args::{named_session, socket as tmux_socket};
 
 use crate::error::{CliExit, CliResult};
 pub(crate) use session_args::unnamed_session;

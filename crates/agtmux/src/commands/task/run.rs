@@ -109,7 +109,7 @@ fn explain_unknown_start(error: CliError, run: &TaskRunRequest) -> CliError {
 
 /// Starts the tmux server if it is not running. A server started by this command has the user's environment. If a
 /// daemon that runs as a service started the server instead, the server would end with the daemon.
-async fn start_tmux_server(daemon: &DaemonClient, run: &TaskRunRequest) -> CliResult {
+pub(crate) async fn start_tmux_server(daemon: &DaemonClient, run: &TaskRunRequest) -> CliResult {
     let Some(socket) = run.socket.as_deref().map(Path::new).filter(|socket| !is_listening(socket)) else {
         return Ok(());
     };

@@ -59,7 +59,8 @@ impl NamedSessionArgs {
     }
 }
 
-fn named_session(given: Option<&String>) -> Option<String> {
+/// The session that is given, or that an environment variable names.
+pub(crate) fn named_session(given: Option<&String>) -> Option<String> {
     given.cloned().or_else(|| variable("PI_TMUX_SESSION")).or_else(|| variable("AGTMUX_SESSION"))
 }
 

@@ -1,7 +1,5 @@
 //! `agtmux wait`: waits for states of agents on the event stream, without polling.
 
-mod waited_agents;
-
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -9,7 +7,9 @@ use agtmux_api::SCHEMA_VERSION;
 use agtmux_api::config::ConfigDuration;
 use agtmux_api::error::ErrorCode;
 use agtmux_api::wire::{ActionGuards, ActionSnapshot, ListQuery, ListScope, SnapshotAction};
-use agtmux_client::{ClientError, DaemonClient, FleetReplica, StreamSignal, parse};
+use agtmux_client::{
+    ClientError, DaemonClient, FleetReplica, StreamSignal, WaitGoals, WaitOutcome, WaitedAgent, WaitedAgents, parse,
+};
 use agtmux_core::sanitize;
 use agtmux_core::state::State;
 use clap::Args;
@@ -23,7 +23,6 @@ use crate::choices::one_of;
 use crate::error::{CliError, CliExit, CliResult};
 use crate::quit_signals::QuitSignals;
 use crate::{message, output};
-use waited_agents::{WaitGoals, WaitOutcome, WaitedAgent, WaitedAgents};
 
 /// The time limit without --timeout: longer than any process runs.
 const NO_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
@@ -145,7 +144,7 @@ pub(crate) async fn run(args: WaitArgs) -> CliResult {
 /// --timeout 0s.
 async fn wait_until(plan: &WaitPlan, deadline: Instant) -> CliResult<(WaitOutcome, WaitedAgents)> {
     let daemon = DaemonClient::from_env()?;
-    let mut waited = WaitedAgents::resolve(&daemon, plan).await?;
+    let mut waited = resolve_agents(&daemon, plan).await?;
     if let Some(outcome) = waited.outcome(plan.any) {
         return Ok((outcome, waited));
     }
@@ -187,32 +186,31 @@ async fn retry_when_cut_off<T>(ask: impl AsyncFn() -> Result<T, ClientError>) ->
     }
 }
 
-impl WaitedAgents {
-    async fn resolve(daemon: &DaemonClient, plan: &WaitPlan) -> CliResult<Self> {
-        let mut given: Vec<Option<&str>> = plan.references.iter().map(|reference| Some(reference.as_str())).collect();
-        if given.is_empty() {
-            given.push(None);
-        }
-        let mut agents = Vec::new();
-        for given in given {
-            let reference = pick::resolve_reference(daemon, given).await?;
-            let guards = ActionGuards { r#ref: reference.clone(), ..ActionGuards::default() };
-            let action = SnapshotAction { guards };
-            let response = retry_when_cut_off(async || daemon.act("/v1/actions/snapshot", &action).await).await;
-            match response {
-                Ok(answer) => {
-                    let seen = WaitedAgent::from_snapshot(&reference, &parse::<ActionSnapshot>(&answer)?);
-                    agents.push(seen.unwrap_or_else(|| WaitedAgent::ended(&reference)));
-                }
-                // A runtime id that is not found belongs to an ended agent.
-                Err(error) if reference.starts_with("runtime:") && error.code() == Some(ErrorCode::RefNotFound) => {
-                    agents.push(WaitedAgent::ended(&reference));
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(Self::new(agents, plan.wanted()))
+/// The agents to wait for, with their current states.
+async fn resolve_agents(daemon: &DaemonClient, plan: &WaitPlan) -> CliResult<WaitedAgents> {
+    let mut given: Vec<Option<&str>> = plan.references.iter().map(|reference| Some(reference.as_str())).collect();
+    if given.is_empty() {
+        given.push(None);
     }
+    let mut agents = Vec::new();
+    for given in given {
+        let reference = pick::resolve_reference(daemon, given).await?;
+        let guards = ActionGuards { r#ref: reference.clone(), ..ActionGuards::default() };
+        let action = SnapshotAction { guards };
+        let response = retry_when_cut_off(async || daemon.act("/v1/actions/snapshot", &action).await).await;
+        match response {
+            Ok(answer) => {
+                let seen = WaitedAgent::from_snapshot(&reference, &parse::<ActionSnapshot>(&answer)?);
+                agents.push(seen.unwrap_or_else(|| WaitedAgent::ended(&reference)));
+            }
+            // A runtime id that is not found belongs to an ended agent.
+            Err(error) if reference.starts_with("runtime:") && error.code() == Some(ErrorCode::RefNotFound) => {
+                agents.push(WaitedAgent::ended(&reference));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(WaitedAgents::new(agents, plan.wanted()))
 }
 
 impl WaitReport {

@@ -7,6 +7,7 @@
 mod driver;
 mod failure_scenarios;
 mod last;
+mod mcp;
 mod new;
 mod outcomes;
 mod record;
@@ -235,4 +236,36 @@ fn every_agent_in_every_scenario() {
     }
     let bad = outcomes.iter().filter(|outcome| outcome.verdict() > ConformanceVerdict::Unknown).count();
     assert_eq!(bad, 0, "scenarios that are wrong, drifted or skipped");
+}
+
+/// Real agents use the MCP server.
+mod mcp_clients {
+    use super::*;
+
+    #[track_caller]
+    fn check(agent: &str) {
+        if let Err(why) = mcp::check(agent) {
+            skip(&why);
+        }
+    }
+
+    #[test]
+    fn claude() {
+        check("claude");
+    }
+
+    #[test]
+    fn codex() {
+        check("codex");
+    }
+
+    #[test]
+    fn gemini() {
+        check("gemini");
+    }
+
+    #[test]
+    fn opencode() {
+        check("opencode");
+    }
 }

@@ -6,6 +6,8 @@ mod comment_tests;
 mod hook_format;
 pub(super) mod hooks;
 mod json;
+pub(super) mod mcp_json;
+pub(super) mod mcp_toml;
 pub(super) mod notify;
 pub(super) mod own_file;
 pub(super) mod package_file;

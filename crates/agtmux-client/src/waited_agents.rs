@@ -1,4 +1,4 @@
-//! The agents that `agtmux wait` waits for, and their progress.
+//! Agents that a client waits for, and their progress.
 
 use std::sync::Arc;
 
@@ -6,9 +6,10 @@ use agtmux_api::wire::{ActionSnapshot, PaneItem, WatchEvent, WatchEventKind, Wat
 use agtmux_core::state::State;
 use serde::Serialize;
 
+/// How a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum WaitOutcome {
+pub enum WaitOutcome {
     Reached,
     Gone,
     /// An agent opened a dialog, and the caller waits for another state.
@@ -18,20 +19,21 @@ pub(super) enum WaitOutcome {
     TimedOut,
 }
 
+/// An agent that a client waits for.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct WaitedAgent {
+pub struct WaitedAgent {
     #[serde(rename = "ref")]
-    pub(super) reference: String,
-    pub(super) runtime_id: String,
-    pub(super) agent_type: String,
-    pub(super) pane_id: String,
+    pub reference: String,
+    pub runtime_id: String,
+    pub agent_type: String,
+    pub pane_id: String,
     /// The last known state.
-    pub(super) state: Option<State>,
+    pub state: Option<State>,
     /// Whether this state may be from before the last text that agtmux submitted to the agent.
-    pub(super) turn_pending: bool,
+    pub turn_pending: bool,
     /// The wanted state that the agent has reached.
-    pub(super) reached: Option<State>,
-    pub(super) gone: bool,
+    pub reached: Option<State>,
+    pub gone: bool,
     /// Whether agtmux has submitted a text to the agent.
     #[serde(skip)]
     prompted: bool,
@@ -60,10 +62,10 @@ impl From<&PaneItem> for WaitUpdate {
 
 /// The states that the caller waits for.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct WaitGoals {
-    pub(super) states: Vec<State>,
+pub struct WaitGoals {
+    pub states: Vec<State>,
     /// Whether the end of the turn counts, however it ends: completed, an error, idle after it ran, or the agent ended.
-    pub(super) finished: bool,
+    pub finished: bool,
 }
 
 impl WaitGoals {
@@ -79,7 +81,7 @@ impl WaitGoals {
 
 impl WaitedAgent {
     /// The agent in the snapshot. `None` if no agent is in the pane.
-    pub(super) fn from_snapshot(reference: &str, seen: &ActionSnapshot) -> Option<Self> {
+    pub fn from_snapshot(reference: &str, seen: &ActionSnapshot) -> Option<Self> {
         Some(Self {
             reference: reference.to_owned(),
             runtime_id: seen.runtime_id.clone()?,
@@ -92,30 +94,36 @@ impl WaitedAgent {
         })
     }
 
+    /// Notes that the agent was running since an earlier wait, so that a turn that ended between two waits counts.
+    pub fn note_earlier_run(&mut self) {
+        self.has_run = true;
+    }
+
     /// An agent that has already ended.
-    pub(super) fn ended(reference: &str) -> Self {
+    pub fn ended(reference: &str) -> Self {
         let runtime_id = reference.trim_start_matches("runtime:").to_owned();
         Self { reference: reference.to_owned(), runtime_id, gone: true, ..Self::default() }
     }
 
-    pub(super) fn has_reached(&self) -> bool {
+    pub fn has_reached(&self) -> bool {
         self.reached.is_some() || (self.gone && self.end_counts)
     }
 
     /// Whether the agent has an open dialog and the caller waits for another state.
-    pub(super) fn asks(&self) -> bool {
+    pub fn asks(&self) -> bool {
         !self.has_reached() && self.state.is_some_and(State::is_waiting)
     }
 }
 
+/// The agents that a client waits for, and the states that it waits for.
 #[derive(Debug, Default)]
-pub(super) struct WaitedAgents {
-    pub(super) agents: Vec<WaitedAgent>,
+pub struct WaitedAgents {
+    pub agents: Vec<WaitedAgent>,
     goals: WaitGoals,
 }
 
 impl WaitedAgents {
-    pub(super) fn new(agents: Vec<WaitedAgent>, goals: WaitGoals) -> Self {
+    pub fn new(agents: Vec<WaitedAgent>, goals: WaitGoals) -> Self {
         let mut waited = Self { agents: Vec::new(), goals };
         for mut agent in agents {
             let WaitedAgent { state, turn_pending, prompted, .. } = agent;
@@ -130,7 +138,7 @@ impl WaitedAgents {
     }
 
     /// Updates the states from a full list. An agent that is not in the list is gone.
-    pub(super) fn update_from_list<'a>(&mut self, panes: impl Iterator<Item = &'a Arc<PaneItem>> + Clone) {
+    pub fn update_from_list<'a>(&mut self, panes: impl Iterator<Item = &'a Arc<PaneItem>> + Clone) {
         for agent in &mut self.agents {
             match panes.clone().find(|pane| pane.runtime_id.as_deref() == Some(&agent.runtime_id)) {
                 Some(pane) => apply_update(agent, (&**pane).into(), &self.goals),
@@ -140,7 +148,7 @@ impl WaitedAgents {
     }
 
     /// Updates the states from one event, so that a state that lasts only a moment is not missed.
-    pub(super) fn apply_event(&mut self, event: &WatchEvent) {
+    pub fn apply_event(&mut self, event: &WatchEvent) {
         let Some(WatchItem::Pane(pane)) = event.item.as_ref().filter(|_| event.kind != WatchEventKind::Remove) else {
             return;
         };
@@ -152,7 +160,7 @@ impl WaitedAgents {
     }
 
     /// How the wait ended. `None` while the wait continues.
-    pub(super) fn outcome(&self, any: bool) -> Option<WaitOutcome> {
+    pub fn outcome(&self, any: bool) -> Option<WaitOutcome> {
         let mut there = self.agents.iter().map(WaitedAgent::has_reached);
         let reached = if any { there.any(|is| is) } else { there.all(|is| is) };
         let mut lost = self.agents.iter().map(|agent| agent.gone && !agent.has_reached());
