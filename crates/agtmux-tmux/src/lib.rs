@@ -22,7 +22,7 @@ mod version;
 
 pub use activity::{ActivityListing, PaneActivity};
 pub use attach::AttachMethod;
-pub use capture::Capture;
+pub use capture::{Capture, PaneScreenCapture};
 pub use clients::TmuxClient;
 pub use command::{Framing, TmuxCommand};
 pub use input::{InvalidKey, PaneGuard, PaneInput, TmuxKey, TypeError, TypeRefusal};

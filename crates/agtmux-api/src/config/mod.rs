@@ -11,7 +11,7 @@ use std::time::Duration;
 use agtmux_core::named_enum;
 use serde::{Deserialize, Serialize};
 
-pub use web::{ListenAddress, ProxyUser, WebConfig};
+pub use web::{ListenAddress, ProxyUser, PublicUrl, WebConfig};
 
 pub const DEFAULTS: &str = include_str!("defaults.toml");
 

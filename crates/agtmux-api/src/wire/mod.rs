@@ -10,6 +10,7 @@ mod ingest;
 mod items;
 mod listing;
 mod mirror;
+mod screen;
 mod state_set;
 mod targets;
 mod task;
@@ -46,6 +47,7 @@ pub use mirror::{
     MirrorCommandStatus, MirrorExecRequest, MirrorItem, MirrorList, MirrorQuery, MirrorRunningItem, MirrorScreen,
     MirrorScreenQuery, MirrorStartRequest, MirrorStatus, MirrorStreamItem,
 };
+pub use screen::{ScreenCursor, ScreenEnd, ScreenQuery, ScreenRowUpdate, ScreenUpdate, SpanColour, StyledSpan};
 pub use state_set::StateSet;
 pub use targets::{EvidenceKind, NewTarget, TargetCheck, TargetCheckReport, TargetItem, TargetList, TargetStatus};
 pub use task::{
@@ -53,4 +55,6 @@ pub use task::{
     TaskList, TaskLogs, TaskLogsQuery, TaskRestartRequest, TaskRunRequest, TaskSessionQuery, TaskStarted,
     TaskStartupReport, TaskStartupRequest, TaskStopRequest, TaskStreamItem,
 };
-pub use web::{WebLink, WebLinkRequest, WebLogin, WebSession};
+pub use web::{
+    WebLink, WebLinkRequest, WebLogin, WebLoginItem, WebLoginList, WebOpenRequest, WebRevokeRequest, WebSession,
+};

@@ -16,6 +16,7 @@ mod metrics;
 mod mirrors;
 mod openapi;
 mod router;
+mod screens;
 mod sse;
 mod targets;
 mod tasks;
@@ -43,6 +44,7 @@ use crate::event_log::EventLog;
 use crate::mirror::Mirrors;
 use crate::observe::Discovery;
 use crate::remote::TargetManager;
+use crate::screens::Screens;
 use crate::store::Store;
 use crate::tasks::Tasks;
 
@@ -67,8 +69,8 @@ pub(crate) struct ServeContext {
     pub(crate) tasks: Tasks,
     pub(crate) mirrors: Mirrors,
     pub(crate) bridge: Bridge,
-    /// Access control of the TCP port, if there is one.
-    pub(crate) web_auth: Option<Arc<web::WebAuth>>,
+    pub(crate) screens: Screens,
+    pub(crate) web: web::WebPort,
     pub(crate) socket: PathBuf,
     pub(crate) started_at: Timestamp,
     /// Streams end when this turns true.
@@ -123,7 +125,12 @@ fn routes() -> OpenApiRouter<ServeContext> {
         .routes(routes!(bridge::stream::get_stream))
         .routes(routes!(bridge::hooks::post_hook))
         .routes(routes!(web::login::post_link))
+        .routes(routes!(web::login::post_open))
         .routes(routes!(web::login::post_login))
+        .routes(routes!(web::login::get_logins))
+        .routes(routes!(web::login::post_revoke))
+        .routes(routes!(web::login::post_stop))
+        .routes(routes!(screens::follow_screen))
         .routes(routes!(actions::take_snapshot))
         .routes(routes!(actions::send))
         .routes(routes!(actions::respond))
