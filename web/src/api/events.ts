@@ -35,15 +35,23 @@ function parse(block: string): ServerEvent {
   return event;
 }
 
-/** Calls `handle` with the events of each part of the response, until the response ends. */
+/** The daemon sends at least a comment every 15 seconds. After this silence, the connection is taken for broken. */
+const longestSilence = 35_000;
+
+/** Calls `handle` with the events of each part of the response, until the response ends or is silent for too long. */
 export async function readEvents(response: Response, handle: (events: ServerEvent[]) => void): Promise<void> {
   const reader = response.body?.getReader();
   if (!reader) return;
   const decoder = new TextDecoder();
   const parser = new EventParser();
   for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    handle(parser.push(decoder.decode(value, { stream: true })));
+    const silence = setTimeout(() => void reader.cancel(), longestSilence);
+    try {
+      const { done, value } = await reader.read();
+      if (done) return;
+      handle(parser.push(decoder.decode(value, { stream: true })));
+    } finally {
+      clearTimeout(silence);
+    }
   }
 }

@@ -75,24 +75,37 @@ function pause(milliseconds: number, stop: AbortSignal): Promise<void> {
   });
 }
 
-function loggedIn(stop: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = token.subscribe((value) => {
-      if (value !== null) resolve();
-    });
-    stop.addEventListener("abort", () => resolve(), { once: true });
-    if (token.value !== null) queueMicrotask(() => end());
+/** A signal that aborts when the token meets the condition. */
+function whenToken(meets: (value: string | null) => boolean): AbortSignal {
+  const met = new AbortController();
+  const forget = token.subscribe((value) => {
+    if (met.signal.aborted || !meets(value)) return;
+    met.abort();
+    // `forget` does not exist yet if the condition is met at once.
+    queueMicrotask(() => forget());
   });
+  return met.signal;
+}
+
+/** Resolves when one of the signals aborts. */
+function aborted(...signals: AbortSignal[]): Promise<void> {
+  const any = AbortSignal.any(signals);
+  return any.aborted
+    ? Promise.resolve()
+    : new Promise((resolve) => any.addEventListener("abort", () => resolve(), { once: true }));
 }
 
 /** Follows the stream until another tab takes over. */
 async function lead(stop: AbortSignal): Promise<void> {
   leads.value = true;
   while (!stop.aborted) {
-    await loggedIn(stop);
+    await aborted(
+      stop,
+      whenToken((value) => value !== null),
+    );
     const used = token.value;
     try {
-      await followOnce(AbortSignal.any([stop, tokenChanged(used)]));
+      await followOnce(AbortSignal.any([stop, whenToken((value) => value !== used)]));
     } catch {
       // The next attempt follows.
     }
@@ -103,16 +116,6 @@ async function lead(stop: AbortSignal): Promise<void> {
     if (token.value !== null) await pause(backoff.next(), stop);
   }
   leads.value = false;
-}
-
-function tokenChanged(used: string | null): AbortSignal {
-  const changed = new AbortController();
-  const end = token.subscribe((value) => {
-    if (value === used) return;
-    changed.abort();
-    queueMicrotask(() => end());
-  });
-  return changed.signal;
 }
 
 function sendContent(): void {

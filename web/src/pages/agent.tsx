@@ -22,7 +22,7 @@ const panel = signal<Panel | null>(null);
 const panels: readonly [Panel, string, string][] = [
   ["history", "History", "history"],
   ["why", "Why", "why"],
-  ["output", "Earlier output", "terminal"],
+  ["output", "Output", "terminal"],
 ];
 
 /** The number of lines of earlier output. */
@@ -58,15 +58,13 @@ export function AgentPage({ runtimeId }: { runtimeId: string }) {
         {!readOnly.value && <KillButton key={runtimeId} item={item} />}
       </header>
       <div class="agent-body">
-        <div class="agent-main">
-          <Terminal key={runtimeId} runtimeId={runtimeId} />
-          {item.dialog && (
-            <section class="card agent-dialog" aria-label="Question of the agent">
-              <DialogPart item={item} dialog={item.dialog} />
-            </section>
-          )}
-          {!readOnly.value && <Compose key={runtimeId} item={item} />}
-        </div>
+        <Terminal key={runtimeId} runtimeId={runtimeId} />
+        {item.dialog && (
+          <section class="card agent-dialog" aria-label="Question of the agent">
+            <DialogPart item={item} dialog={item.dialog} />
+          </section>
+        )}
+        {!readOnly.value && <Compose key={runtimeId} item={item} />}
         <aside class="agent-side">
           <PanelChoice />
           <ShownPanel item={item} />

@@ -20,7 +20,9 @@ const groupingNames: Record<Grouping, string> = {
 };
 
 export function AgentsPage() {
-  const shown = agents.value.filter((item) => matches(item, filter.value));
+  // Tasks have a page of their own.
+  const all = agents.value.filter((item) => item.agent_type !== "task");
+  const shown = all.filter((item) => matches(item, filter.value));
   return (
     <>
       <PageHead title="Agents">
@@ -46,16 +48,13 @@ export function AgentsPage() {
           </h2>
           <ul class="rows">
             {group.items.map((item) => (
-              <AgentRow key={paneKey(item.identity)} item={item} />
+              <AgentRow key={paneKey(item.identity)} item={item} isNamed={grouping.value === "state"} />
             ))}
           </ul>
         </section>
       ))}
       {shown.length === 0 && (
-        <Empty
-          icon="agents"
-          title={agents.value.length === 0 ? "No agent runs in tmux" : "No agent matches"}
-        />
+        <Empty icon="agents" title={all.length === 0 ? "No agent runs in tmux" : "No agent matches"} />
       )}
     </>
   );
@@ -80,7 +79,7 @@ function GroupingChoice() {
   );
 }
 
-const AgentRow = memo(function AgentRow({ item }: { item: PaneItem }) {
+const AgentRow = memo(function AgentRow({ item, isNamed }: { item: PaneItem; isNamed: boolean }) {
   const detail = item.dialog?.question ?? item.title;
   return (
     <li>
@@ -91,7 +90,7 @@ const AgentRow = memo(function AgentRow({ item }: { item: PaneItem }) {
             <strong>
               <bdi>{agentName(item)}</bdi>
             </strong>
-            <StateName item={item} />
+            {(!isNamed || item.unseen || item.reason_code) && <StateName item={item} />}
           </span>
           <Place item={item} />
           {detail && (

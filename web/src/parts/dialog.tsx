@@ -11,6 +11,9 @@ import { Outcome } from "./basics.tsx";
 /** A press this soon after something on the page has moved was meant for something else. */
 const readingTime = 350;
 
+/** How long an answered dialog may take to disappear. */
+const answerTime = 6000;
+
 interface Answering {
   item: PaneItem;
   dialog: Dialog;
@@ -28,7 +31,7 @@ export function DialogPart({ item, dialog, movedAt }: Answering) {
     shownAt.current = performance.now();
     outcome.value = null;
     answered.value = null;
-  }, [dialog.fingerprint]);
+  }, [dialog.fingerprint, item.since]);
 
   const answer = async (given: DialogAnswer) => {
     const since = Math.max(shownAt.current, movedAt?.current ?? 0);
@@ -42,6 +45,10 @@ export function DialogPart({ item, dialog, movedAt }: Answering) {
     try {
       const done = await respond(item, dialog.fingerprint, given);
       answered.value = dialog.fingerprint;
+      // If the agent still asks, it can be answered again.
+      setTimeout(() => {
+        answered.value = null;
+      }, answerTime);
       outcome.value = { text: `Answered, ${proofText(done.verified)}.`, isError: done.verified === "failed" };
     } catch (error) {
       outcome.value = { text: failureText(error), isError: true };

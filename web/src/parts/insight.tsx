@@ -42,13 +42,13 @@ export function Why({ item }: { item: PaneItem }) {
       {why && (
         <>
           <p class="why-lead">
-            {stateNames[why.state]} with {why.confidence} confidence, since <Age since={why.since} />.
+            {stateNames[why.state]} with {why.confidence} confidence, for <Age since={why.since} />.
           </p>
           <ul class="evidence">
             {why.candidates.map((candidate) => (
               <li key={`${candidate.source} ${candidate.claim}`} class={candidate.fresh ? "" : "is-old"}>
                 <span class="evidence-head">
-                  <strong>{candidate.source}</strong> says {said(candidate.says)}
+                  <strong>{candidate.source}</strong> · {said(candidate.says)}
                   <Age since={candidate.as_of} />
                 </span>
                 {candidate.evidence && <code>{oneLine(candidate.evidence)}</code>}

@@ -35,11 +35,13 @@ impl Fleet {
         let mut sessions = std::collections::BTreeSet::new();
         for (session, agent, scene, title) in PANES {
             let program = world.shell_copy(agent);
+            let project = world.home().join("src/shop").join(session);
+            std::fs::create_dir_all(&project).expect("the world is writable");
             let show = format!(
                 "printf '\\033]2;%s\\007\\033[2J\\033[H' '{title}'; cat '{scenes}/{scene}'; stty -echo; cat >/dev/null"
             );
-            let command =
-                format!("exec {} -c \"{}\"", program.display(), show.replace('\\', "\\\\").replace('"', "\\\""));
+            let show = show.replace('\\', "\\\\").replace('"', "\\\"");
+            let command = format!("cd {} && exec {} -c \"{show}\"", project.display(), program.display());
             if sessions.insert(session) {
                 tmux.new_session(session, &command);
                 tmux.run(&["rename-window", "-t", &format!("={session}:"), agent]);
@@ -142,7 +144,7 @@ fn hostile_texts_are_shown_as_text() {
         "#/agents".into(),
         format!("#/agent/{runtime}"),
         "#/audit".into(),
-        "#/task/<b>/<i>".into(),
+        "#/task/%3Cb%3E/%3Ci%3E".into(),
     ] {
         go(&browser, &page);
         if page.starts_with("#/agent/") {

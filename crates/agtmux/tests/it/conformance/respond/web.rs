@@ -1,12 +1,11 @@
 //! Answers the real Claude Code from the web dashboard on a phone: from `agtmux web` to the effect of the answer.
 
-use agtmux_testkit::agtmux::SOON;
 use agtmux_testkit::skip;
 use serde_json::Value;
 
 use super::{DialogReply, DialogTester, RESPONSE_TIMEOUT, poll_until};
 use crate::browser::Browser;
-use crate::dashboard::{is_built, save_screenshot};
+use crate::dashboard::is_built;
 
 /// The button of the first option, in the inbox.
 const APPROVE: &str = "[data-option='1']";
@@ -33,16 +32,15 @@ fn answer_from_the_phone(agent: &DialogTester<'_>, browser: &Browser) {
         "the command",
         "return document.querySelector('.subject')?.innerText.includes('from-the-phone.txt')",
     );
-    save_screenshot(browser, "claude-phone");
-    // A press directly after the card has appeared is not taken.
-    poll_until(SOON, || {
-        browser.click(APPROVE);
-        let outcome = browser.run("return document.querySelector('.outcome:not([hidden])')?.innerText ?? ''");
-        let is_answered = browser.run("return document.querySelector('.answered') !== null");
-        (outcome.as_str().is_some_and(|text| text.contains("confirmed")) || is_answered == true).then_some(())
+    // A press directly after the card has appeared is not taken, so it may need a second one.
+    poll_until(RESPONSE_TIMEOUT, || {
+        if browser.run(&format!("return document.querySelector({APPROVE:?})?.disabled === false")) == true {
+            browser.click(APPROVE);
+        }
+        agent.file_exists("from-the-phone.txt").then_some(())
     })
-    .expect("the answer is confirmed");
-    agent.wait_for_file("from-the-phone.txt");
+    .expect("the answer reaches the agent");
+    browser.wait_until("the mark of the answer", "return document.querySelector('.answered') !== null");
     browser.wait_until("the end of the card", "return document.querySelector('[data-option]') === null");
 }
 
