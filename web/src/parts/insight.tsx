@@ -2,7 +2,6 @@
 import { reference } from "../api/actions.ts";
 import { get } from "../api/http.ts";
 import type { Explanation, PaneItem, StateHistory } from "../api/schema.ts";
-import { minute } from "../state/clock.ts";
 import { stateNames } from "../state/order.ts";
 import { duration, oneLine, timeOfDay } from "../text.ts";
 import { Age, stateClass } from "./basics.tsx";
@@ -23,7 +22,8 @@ export function History({ item }: { item: PaneItem }) {
             <span class="timeline-state">{stateNames[entry.state]}</span>
             {entry.reason_code && <span class="muted"> {entry.reason_code.replaceAll("_", " ")}</span>}
             <span class="timeline-time">
-              {timeOfDay(entry.at)} · {duration(entry.duration_ms ?? minute.value - Date.parse(entry.at))}
+              {timeOfDay(entry.at)} ·{" "}
+              {typeof entry.duration_ms === "number" ? duration(entry.duration_ms) : <Age since={entry.at} />}
             </span>
           </li>
         ))}
