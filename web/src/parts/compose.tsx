@@ -15,15 +15,15 @@ interface Result {
 
 /** Keys with their names in tmux. */
 const keys: readonly [label: string, name: string, spoken: string][] = [
-  ["Esc", "Escape", "Escape"],
+  ["Esc", "Escape", "Esc"],
   ["Tab", "Tab", "Tab"],
-  ["⇧Tab", "BTab", "Shift Tab"],
+  ["⇧Tab", "BTab", "⇧Tab, Shift and Tab"],
   ["↑", "Up", "Up"],
   ["↓", "Down", "Down"],
   ["←", "Left", "Left"],
   ["→", "Right", "Right"],
   ["⏎", "Enter", "Enter"],
-  ["^C", "C-c", "Control C"],
+  ["^C", "C-c", "^C, Control and C"],
   ...["1", "2", "3", "4", "5", "6", "7", "8", "9"].map((n): [string, string, string] => [n, n, n]),
 ];
 
@@ -69,6 +69,7 @@ function KeyBar({ item, locked, run }: PartProps) {
           type="button"
           key={name}
           aria-label={spoken}
+          data-key={name}
           disabled={locked}
           onClick={() => void run(() => pressKeys(item, [name]).then(() => null))}
         >

@@ -195,7 +195,7 @@ fn the_send_box_and_the_key_bar_type_into_the_pane() {
         "return document.querySelector('.compose .outcome').innerText.startsWith('Submitted, ')",
     );
     assert_eq!(agent.submitted_texts(), ["fix the login"]);
-    browser.click("[aria-label='Escape']");
+    browser.click("[data-key='Escape']");
     wait_until("the key", SOON, || agent.input_so_far().ends_with(b"\x1b"));
     // Killing asks first.
     browser.click("[aria-label='End this agent…']");
