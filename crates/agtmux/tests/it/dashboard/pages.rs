@@ -95,14 +95,19 @@ fn all_pages_fit_the_phone_and_the_desk_and_are_accessible() {
     {
         browser.set_screen(width, height, is_phone, scheme);
         for (name, address, shown) in pages {
+            // The other pages have the same colours.
+            if layout == "dark" && !matches!(name, "inbox" | "agent") {
+                continue;
+            }
             go(&browser, address);
             browser.wait_until(name, &format!("return {shown}"));
             assert_fits(&browser, &format!("{name} on the {layout}"));
-            if layout != "dark" || matches!(name, "inbox" | "agent") {
-                save_screenshot(&browser, &format!("{name}-{layout}"));
+            save_screenshot(&browser, &format!("{name}-{layout}"));
+            // The desk has the same parts as the phone, in other places.
+            if layout != "desk" {
+                let Some(findings) = accessibility_findings(&browser) else { return };
+                assert!(findings.is_empty(), "{name} on the {layout}: {findings:#?}");
             }
-            let Some(findings) = accessibility_findings(&browser) else { return };
-            assert!(findings.is_empty(), "{name} on the {layout}: {findings:#?}");
         }
     }
     assert_eq!(browser.console_errors(), Vec::<String>::new());
