@@ -1,4 +1,4 @@
-// What was done to agents, by whom, and with which result.
+// What was done to agents, by which client, and with which result.
 import { get } from "../api/http.ts";
 import type { ActionRecord, ActionStatus, AuditLog } from "../api/schema.ts";
 import { Age, Empty, PageHead } from "../parts/basics.tsx";

@@ -10,7 +10,7 @@ use super::capture::ScreenContent;
 
 /// What viewers of a pane see.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ScreenState {
+pub(crate) struct ViewedScreen {
     /// `None` before the first capture.
     pub(crate) frame: Option<Arc<ScreenFrame>>,
     /// Why the screen ended. `None` while the pane exists.

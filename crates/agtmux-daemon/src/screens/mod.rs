@@ -21,7 +21,7 @@ use crate::observe::Discovery;
 use crate::remote::TargetManager;
 use capture::{PaneCapturer, ScreenContent};
 use frame::ScreenFrame;
-pub(crate) use frame::ScreenState;
+pub(crate) use frame::ViewedScreen;
 
 /// A pane is captured at most once in this time, so at most ten times a second.
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
@@ -40,7 +40,7 @@ struct ScreensInner {
     engine: EngineHandle,
     discovery: Discovery,
     targets: TargetManager,
-    viewed: Mutex<HashMap<ViewedPane, Weak<watch::Sender<ScreenState>>>>,
+    viewed: Mutex<HashMap<ViewedPane, Weak<watch::Sender<ViewedScreen>>>>,
 }
 
 /// One program in one pane. Another program in the same pane is another screen.
@@ -57,7 +57,7 @@ impl Screens {
     }
 
     /// Follows the screen of a pane. All viewers of a pane share its captures.
-    pub(crate) async fn view(&self, reference: PaneRef) -> ApiResult<watch::Receiver<ScreenState>> {
+    pub(crate) async fn view(&self, reference: PaneRef) -> ApiResult<watch::Receiver<ViewedScreen>> {
         let located = self.0.engine.locate(reference).await?;
         let pane = ViewedPane { key: located.key.clone(), generation: located.generation, pid: located.pane.pid };
         if let Some(screen) = self.lock_viewed().get(&pane).and_then(Weak::upgrade) {
@@ -69,7 +69,7 @@ impl Screens {
         if let Some(screen) = viewed.get(&pane).and_then(Weak::upgrade) {
             return Ok(screen.subscribe());
         }
-        let (screen, viewer) = watch::channel(ScreenState::default());
+        let (screen, viewer) = watch::channel(ViewedScreen::default());
         let screen = Arc::new(screen);
         viewed.insert(pane.clone(), Arc::downgrade(&screen));
         drop(viewed);
@@ -78,7 +78,7 @@ impl Screens {
     }
 
     /// Captures the pane while it has viewers.
-    async fn follow(self, pane: ViewedPane, mut capturer: PaneCapturer, screen: Arc<watch::Sender<ScreenState>>) {
+    async fn follow(self, pane: ViewedPane, mut capturer: PaneCapturer, screen: Arc<watch::Sender<ViewedScreen>>) {
         loop {
             let captured_at = Instant::now();
             match capturer.capture().await {
@@ -99,7 +99,7 @@ impl Screens {
     }
 
     /// Forgets a screen without viewers. Returns false if it has a viewer again.
-    fn forget_unviewed(&self, pane: &ViewedPane, screen: &watch::Sender<ScreenState>) -> bool {
+    fn forget_unviewed(&self, pane: &ViewedPane, screen: &watch::Sender<ViewedScreen>) -> bool {
         // A new viewer subscribes under the same lock.
         let mut viewed = self.lock_viewed();
         let is_unviewed = screen.receiver_count() == 0;
@@ -109,12 +109,12 @@ impl Screens {
         is_unviewed
     }
 
-    fn lock_viewed(&self) -> MutexGuard<'_, HashMap<ViewedPane, Weak<watch::Sender<ScreenState>>>> {
+    fn lock_viewed(&self) -> MutexGuard<'_, HashMap<ViewedPane, Weak<watch::Sender<ViewedScreen>>>> {
         self.0.viewed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn publish(screen: &watch::Sender<ScreenState>, content: &ScreenContent) {
+fn publish(screen: &watch::Sender<ViewedScreen>, content: &ScreenContent) {
     screen.send_if_modified(|state| {
         let next = ScreenFrame::after(state.frame.as_deref(), content);
         let is_new = next.is_some();

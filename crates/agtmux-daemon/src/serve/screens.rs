@@ -13,7 +13,7 @@ use super::openapi::Error;
 use super::{ServeContext, sse};
 use crate::actions::RequestCaller;
 use crate::engine::ref_error;
-use crate::screens::ScreenState;
+use crate::screens::ViewedScreen;
 
 /// Stream the screen of a pane as rows of styled text.
 ///
@@ -37,7 +37,7 @@ pub(super) async fn follow_screen(
 }
 
 struct ScreenStream {
-    state: watch::Receiver<ScreenState>,
+    state: watch::Receiver<ViewedScreen>,
     stopping: watch::Receiver<bool>,
     /// The version of the last update.
     seen: Option<u64>,
