@@ -1,7 +1,7 @@
 # Each target installs missing tools if it may, asks nothing, and can be run again.
 
 .DEFAULT_GOAL := help
-.PHONY: help run install test lint fmt contract bench soak conformance
+.PHONY: help run web install test lint fmt contract bench soak conformance
 
 # rustup installs cargo here; a new shell may not have it on its PATH yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -22,17 +22,21 @@ run: ## build agtmux and list the agents of this machine; offers a demo if no tm
 	cargo build --profile source --locked --package agtmux
 	$(BUILT)/agtmux welcome
 
+web: ## build the web dashboard into web/dist; needs node 20 or newer. The next build of agtmux contains it
+	@scripts/web build
+
 install: ## install agtmux and its other names (agtmuxd, pi-tmux-task-run, pi-tmux-session-name); PREFIX and DESTDIR change where
 	@scripts/ensure-tools cc cargo
+	@scripts/web build || echo "make install: agtmux gets the plain status page instead of the dashboard" >&2
 	cargo install --locked --path crates/agtmux --root "$(ROOT)" $(if $(PREFIX),--no-track --force) $(INSTALL_FLAGS)
 	@for name in agtmuxd pi-tmux-task-run pi-tmux-session-name; do ln -sf agtmux "$(ROOT)/bin/$$name"; done
 
 test: lint ## lint, then run every test
-	@scripts/ensure-tools tmux browser fuzzer sshd shells typescript dbus
+	@scripts/ensure-tools tmux browser fuzzer sshd shells typescript dbus web
 	scripts/test
 
 lint: ## check formatting, clippy, and the licences and sources of dependencies
-	@scripts/ensure-tools cc cargo rustfmt clippy cargo-deny
+	@scripts/ensure-tools cc cargo rustfmt clippy cargo-deny web
 	scripts/lint
 
 fmt: ## format the code
@@ -48,7 +52,7 @@ bench: ## run the benchmarks against their baselines and write docs/benchmarks*.
 	cargo bench --locked --package agtmux --bench all
 
 soak: ## run the long forms of the tests; takes hours
-	@scripts/ensure-tools tmux browser sshd shells cc cargo fuzzer typescript dbus
+	@scripts/ensure-tools tmux browser sshd shells cc cargo fuzzer typescript dbus web
 	AGTMUX_SOAK=1 scripts/test --release
 
 conformance: ## test the real agents in every scenario and write docs/conformance.md; AGENTS=latest or AGENTS=claude@VERSION

@@ -111,6 +111,10 @@ to that much longer for the command to end."""
         """Stream the output of a command as server-sent events, and then its end."""
         return self._events("GET", "/v1/mirrors/command/stream", query=query)
 
+    def follow_screen(self, **query):
+        """Stream the screen of a pane as rows of styled text."""
+        return self._events("GET", "/v1/screen", query=query)
+
     def follow_task_events(self, **query):
         """Stream task events as server-sent events."""
         return self._events("GET", "/v1/tasks/events/stream", query=query)
@@ -150,6 +154,10 @@ to that much longer for the command to end."""
     def get_history(self, **query):
         """List the state changes of an agent, with the duration of each state."""
         return self._ask("GET", "/v1/history", query=query)
+
+    def get_logins(self):
+        """List the browsers that are logged in."""
+        return self._ask("GET", "/v1/web/logins")
 
     def get_metrics(self):
         """Return figures about agents, queues, the database and the targets, for Prometheus."""
@@ -243,9 +251,21 @@ to that much longer for the command to end."""
         """Exchange the code of a login link for a bearer token."""
         return self._ask("POST", "/v1/web/login", body=body)
 
+    def post_open(self, body):
+        """Open the web port, and create a link that logs in one browser, once, within two minutes."""
+        return self._ask("POST", "/v1/web/open", body=body)
+
     def post_respond(self, agent_id, body):
         """Answer an agent's open dialog."""
         return self._ask("POST", f"/api/respond/{urllib.parse.quote(agent_id, safe='')}", body=body)
+
+    def post_revoke(self, body):
+        """End the login of one browser, and its streams."""
+        return self._ask("POST", "/v1/web/revoke", body=body)
+
+    def post_stop(self):
+        """Close the web port and end all logins."""
+        return self._ask("POST", "/v1/web/stop")
 
     def prune_dead_tasks(self, body):
         """Close the windows of tasks that have ended."""

@@ -114,6 +114,11 @@ to that much longer for the command to end. */
     return this.#events("GET", "/v1/mirrors/command/stream", query);
   }
 
+  /** Stream the screen of a pane as rows of styled text. */
+  followScreen(query: Query = {}): AsyncGenerator<ServerSentEvent> {
+    return this.#events("GET", "/v1/screen", query);
+  }
+
   /** Stream task events as server-sent events. */
   followTaskEvents(query: Query = {}): AsyncGenerator<ServerSentEvent> {
     return this.#events("GET", "/v1/tasks/events/stream", query);
@@ -162,6 +167,11 @@ to that much longer for the command to end. */
   /** List the state changes of an agent, with the duration of each state. */
   getHistory(query: Query = {}): Promise<any> {
     return this.#ask("GET", "/v1/history", query);
+  }
+
+  /** List the browsers that are logged in. */
+  getLogins(): Promise<any> {
+    return this.#ask("GET", "/v1/web/logins", undefined);
   }
 
   /** Return figures about agents, queues, the database and the targets, for Prometheus. */
@@ -279,9 +289,24 @@ to that much longer for the command to end. */
     return this.#ask("POST", "/v1/web/login", undefined, body);
   }
 
+  /** Open the web port, and create a link that logs in one browser, once, within two minutes. */
+  postOpen(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/web/open", undefined, body);
+  }
+
   /** Answer an agent's open dialog. */
   postRespond(agentId: string, body: unknown): Promise<any> {
     return this.#ask("POST", `/api/respond/${encodeURIComponent(agentId)}`, undefined, body);
+  }
+
+  /** End the login of one browser, and its streams. */
+  postRevoke(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/web/revoke", undefined, body);
+  }
+
+  /** Close the web port and end all logins. */
+  postStop(): Promise<any> {
+    return this.#ask("POST", "/v1/web/stop", undefined);
   }
 
   /** Close the windows of tasks that have ended. */

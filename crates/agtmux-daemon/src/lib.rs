@@ -21,6 +21,7 @@ mod program;
 mod remote;
 mod replay;
 mod run;
+mod screens;
 mod serve;
 mod spool;
 mod store;

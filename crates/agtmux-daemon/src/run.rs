@@ -23,6 +23,7 @@ use crate::mirror::Mirrors;
 use crate::notify::Notifier;
 use crate::observe::{Discovery, ObserverSetup, RecheckHints, UserManifestWatch};
 use crate::remote::{TargetManager, TargetOptions};
+use crate::screens::Screens;
 use crate::serve::web::WebPort;
 use crate::serve::{self, ServeContext};
 use crate::spool::Spool;
@@ -190,13 +191,8 @@ async fn run_until_stopped(
     actions.follow_kept_prompts();
     let tasks = Tasks::start(handle.clone(), discovery.clone(), actions.clone(), &store, clock.clone(), &paths);
     let mirrors = Mirrors::start(handle.clone(), discovery.clone(), actions.clone(), &paths);
-    let port = match web_config.listen.0 {
-        Some(address) => {
-            let port = WebPort::open(address, &paths.state_dir, &web_config).await;
-            Some(port.map_err(system("open the port"))?)
-        }
-        None => None,
-    };
+    let web = WebPort::new(web_config, paths.state_dir.clone());
+    let screens = Screens::new(handle.clone(), discovery.clone(), targets.clone());
     let bridge = Bridge::start(
         event_log.clone(),
         handle.clone(),
@@ -231,19 +227,13 @@ async fn run_until_stopped(
         mirrors,
         bridge,
         notifier,
-        web_auth: port.as_ref().map(WebPort::auth),
+        screens,
+        web: web.clone(),
         socket: paths.socket.clone(),
         started_at: Timestamp::now(),
         stopping: is_stopping,
     };
-    let web = port.map(|port| {
-        let served = serve::web::serve(port, context.clone());
-        background.run("web", async move {
-            if let Err(error) = served.await {
-                tracing::error!(%error, "the web port failed");
-            }
-        })
-    });
+    web.open_if_configured(&context).await.map_err(system("open the port"))?;
     let mut server = tokio::spawn(serve::serve(bound, context));
     let spool = Arc::new(Spool::new(paths.spool_dir(), handle.clone(), discovery.clone()));
     background.keep("spool", move || {
@@ -281,8 +271,8 @@ async fn run_until_stopped(
         if is_planned && !server.is_finished() {
             let _ = server.await;
         }
-        if let Some(web) = web.filter(|_| is_planned) {
-            let _ = web.await;
+        if is_planned {
+            web.finish().await;
         }
     };
     if tokio::time::timeout(SHUTDOWN_TIMEOUT, shutdown).await.is_err() {

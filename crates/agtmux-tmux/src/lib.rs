@@ -26,7 +26,7 @@ mod version;
 
 pub use activity::{ActivityListing, PaneActivity};
 pub use attach::AttachMethod;
-pub use capture::Capture;
+pub use capture::{Capture, PaneScreenCapture};
 pub use client_terminals::ClientTerminal;
 pub use client_views::{ClientPlace, ClientView, is_terminal_path};
 pub use clients::TmuxClient;

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::attach;
-use crate::capture::{self, Capture};
+use crate::capture::{self, Capture, PaneScreenCapture};
 use crate::command::{Framing, TmuxCommand, chain_arguments};
 use crate::host::{
     HostShell, MAX_TEXT_ALLOWANCE, ROUND_TRIP_ALLOWANCE, ShellError, ShellOutput, command_line, print_command,
@@ -175,6 +175,16 @@ impl TmuxServer {
         let framing = Framing::fresh();
         let commands = capture::history_commands(&framing, pane, lines, colours);
         Ok(self.captures(&framing, &commands).await?.into_iter().next())
+    }
+
+    /// Captures the screen of one pane with its size and its cursor. `None` if the pane is gone.
+    pub async fn screen(&self, pane: u32) -> Result<Option<PaneScreenCapture>, TmuxError> {
+        let framing = Framing::fresh();
+        let output = self.exec(&capture::screen_commands(&framing, pane), None).await?;
+        match capture::parse_screen(&framing, pane, &output.stdout) {
+            None => self.check_status(&output).map(|()| None),
+            screen => Ok(screen),
+        }
     }
 
     /// Runs the commands in order in one call. The first failure ends the call.

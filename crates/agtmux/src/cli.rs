@@ -198,9 +198,10 @@ pub(crate) enum CliCommand {
         #[arg(long, required = true)]
         stdio: bool,
     },
-    /// Give a browser access to the web dashboard
-    #[command(subcommand)]
-    Web(web::WebCommand),
+    /// Open the web dashboard for a browser and print a login link
+    ///
+    /// Opens a port on loopback, unless it is open already. The link works once and expires after two minutes.
+    Web(web::WebArgs),
     /// Show and check the configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),

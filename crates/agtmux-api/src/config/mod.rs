@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use agent_actions::{AgentAction, AgentActions};
 pub use notify::{NotifyConfig, NotifyRuleConfig, QuietSpan};
-pub use web::{ListenAddress, ProxyUser, WebConfig};
+pub use web::{ListenAddress, ProxyUser, PublicUrl, WebConfig};
 
 pub const DEFAULTS: &str = include_str!("defaults.toml");
 

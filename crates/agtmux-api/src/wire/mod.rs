@@ -13,6 +13,7 @@ mod items;
 mod listing;
 mod mirror;
 mod notify;
+mod screen;
 mod state_set;
 mod targets;
 mod task;
@@ -57,6 +58,7 @@ pub use notify::{
     Notice, NoticeAgent, NoticeKind, NotifyLog, NotifyLogEvent, NotifyLogItem, NotifyLogQuery, NotifyTestItem,
     NotifyTestReport, NotifyTestRequest,
 };
+pub use screen::{ScreenCursor, ScreenEnd, ScreenQuery, ScreenRowUpdate, ScreenUpdate, SpanColour, StyledSpan};
 pub use state_set::StateSet;
 pub use targets::{EvidenceKind, NewTarget, TargetCheck, TargetCheckReport, TargetItem, TargetList, TargetStatus};
 pub use task::{
@@ -64,7 +66,9 @@ pub use task::{
     TaskList, TaskLogs, TaskLogsQuery, TaskRestartRequest, TaskRunRequest, TaskSessionQuery, TaskStarted,
     TaskStartupReport, TaskStartupRequest, TaskStopRequest, TaskStreamItem,
 };
-pub use web::{WebLink, WebLinkRequest, WebLogin, WebSession};
+pub use web::{
+    WebLink, WebLinkRequest, WebLogin, WebLoginItem, WebLoginList, WebOpenRequest, WebRevokeRequest, WebSession,
+};
 pub use worktree::{
     WorktreeAddRequest, WorktreeAdded, WorktreeAgent, WorktreeItem, WorktreeList, WorktreeQuery, WorktreeRemoveRequest,
     WorktreeRemoved,

@@ -364,6 +364,18 @@ impl Discovery {
         Some((hints, dirs.iter().map(watch).collect::<Option<Vec<_>>>()?))
     }
 
+    /// Watches the output of a pane on this machine. Returns `None` if its terminal cannot be watched.
+    pub(crate) fn watch_output(
+        &self,
+        terminal: &Path,
+        pane: u32,
+    ) -> Option<(mpsc::UnboundedReceiver<ObserverHint>, WatchGuard)> {
+        let (to, hints) = mpsc::unbounded_channel();
+        let watcher = self.0.context.router.watcher(to);
+        let watch = watcher.watch(WatchSubject::Terminal(terminal), ObserverHint::Output(pane)).ok()?;
+        Some((hints, watch))
+    }
+
     /// The background tasks of the daemon.
     pub(crate) fn background(&self) -> &BackgroundTasks {
         &self.0.context.background

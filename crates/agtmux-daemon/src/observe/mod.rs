@@ -45,7 +45,7 @@ pub(crate) use reported_agents::AgentReport;
 pub(crate) use screen_judge::ScreenEvidence;
 pub(crate) use screen_schedule::DueCapture;
 pub(crate) use server_observer::ServerObserver;
-pub(crate) use signal_router::ObserverHint;
+pub(crate) use signal_router::{ObserverHint, WatchGuard};
 
 /// The data that all observers share.
 pub(crate) struct ObserverContext {

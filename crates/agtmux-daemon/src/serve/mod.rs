@@ -18,6 +18,7 @@ mod mirrors;
 mod notify;
 mod openapi;
 mod router;
+mod screens;
 mod sse;
 mod targets;
 mod tasks;
@@ -47,6 +48,7 @@ use crate::mirror::Mirrors;
 use crate::notify::Notifier;
 use crate::observe::Discovery;
 use crate::remote::TargetManager;
+use crate::screens::Screens;
 use crate::store::Store;
 use crate::tasks::Tasks;
 use crate::worktrees::Worktrees;
@@ -74,8 +76,8 @@ pub(crate) struct ServeContext {
     pub(crate) worktrees: Worktrees,
     pub(crate) bridge: Bridge,
     pub(crate) notifier: Notifier,
-    /// Access control of the TCP port, if there is one.
-    pub(crate) web_auth: Option<Arc<web::WebAuth>>,
+    pub(crate) screens: Screens,
+    pub(crate) web: web::WebPort,
     pub(crate) socket: PathBuf,
     pub(crate) started_at: Timestamp,
     /// Streams end when this turns true.
@@ -133,7 +135,12 @@ fn routes() -> OpenApiRouter<ServeContext> {
         .routes(routes!(bridge::stream::get_stream))
         .routes(routes!(bridge::hooks::post_hook))
         .routes(routes!(web::login::post_link))
+        .routes(routes!(web::login::post_open))
         .routes(routes!(web::login::post_login))
+        .routes(routes!(web::login::get_logins))
+        .routes(routes!(web::login::post_revoke))
+        .routes(routes!(web::login::post_stop))
+        .routes(routes!(screens::follow_screen))
         .routes(routes!(actions::take_snapshot))
         .routes(routes!(actions::send))
         .routes(routes!(actions::respond))

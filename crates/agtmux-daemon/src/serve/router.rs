@@ -20,11 +20,7 @@ pub(super) fn router(context: ServeContext) -> Router {
     router
         .route(EVIDENCE_PATH, axum::routing::get(super::evidence::get_evidence))
         .route("/v1/openapi.json", axum::routing::get(move || async move { Json(contract.as_ref().clone()) }))
-        .fallback(|| async {
-            ErrorResponse(
-                ApiError::new(ErrorCode::NotFound, "no such path").with_hint("GET /v1/openapi.json lists the paths"),
-            )
-        })
+        .fallback(|| async { no_such_path() })
         .method_not_allowed_fallback(|| async {
             ErrorResponse(
                 ApiError::new(ErrorCode::Method, "this path does not support this method")
@@ -35,6 +31,11 @@ pub(super) fn router(context: ServeContext) -> Router {
         .layer(from_fn_with_state(context.clone(), discover_caller_server))
         .layer(from_fn(add_version_headers))
         .with_state(context)
+}
+
+pub(super) fn no_such_path() -> ErrorResponse {
+    let error = ApiError::new(ErrorCode::NotFound, "no such path");
+    ErrorResponse(error.with_hint("GET /v1/openapi.json lists the paths"))
 }
 
 /// Adds the daemon's version to every response, including errors.

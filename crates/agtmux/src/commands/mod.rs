@@ -101,7 +101,7 @@ pub(crate) fn run(command: Option<CliCommand>) -> CliResult {
         Some(CliCommand::Daemon(command)) => daemon::run(command),
         Some(CliCommand::Target(command)) => block_on(target::run(command)),
         Some(CliCommand::Collect { .. }) => block_on(collect::run()),
-        Some(CliCommand::Web(command)) => block_on(web::run(command)),
+        Some(CliCommand::Web(args)) => block_on(web::run(args)),
         Some(CliCommand::Config(command)) => config::run(command),
         Some(CliCommand::Setup(args)) => setup::run(&args),
         Some(CliCommand::Run(args)) => run::run(&args),

@@ -17,6 +17,7 @@ mod targets;
 mod tasks;
 #[cfg(test)]
 pub(crate) mod test_items;
+mod web_logins;
 mod windows;
 
 pub(crate) use adapters::{adapter_faults, adapters};
@@ -30,4 +31,5 @@ pub(crate) use summary::{counts, summary_line};
 pub(crate) use table::TextTable;
 pub(crate) use targets::targets;
 pub(crate) use tasks::tasks;
+pub(crate) use web_logins::web_logins;
 pub(crate) use windows::windows;

@@ -11,7 +11,7 @@ use agtmux_testkit::{skip, wait_until};
 /// The exit code of `scripts/schemathesis` when schemathesis is not installed.
 const SKIP_EXIT_CODE: i32 = 77;
 /// Operations whose responses never end.
-const STREAMS: [&str; 3] = ["get_events", "get_stream", "follow_task_events"];
+const STREAMS: [&str; 4] = ["get_events", "get_stream", "follow_task_events", "follow_screen"];
 /// How long the soak run sends requests, in seconds.
 const SOAK_SECONDS: &str = "240";
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";

@@ -56,6 +56,65 @@ impl Browser {
         self.post(&self.path("/execute/sync"), &json!({ "script": script, "args": [] }))
     }
 
+    /// Shows the page as on a phone, or as on a desk.
+    pub(crate) fn set_screen(&self, width: u32, height: u32, is_phone: bool, scheme: &str) {
+        let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone});
+        self.devtools("Emulation.setDeviceMetricsOverride", &size);
+        self.devtools("Emulation.setTouchEmulationEnabled", &json!({ "enabled": is_phone }));
+        let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
+        self.devtools("Emulation.setEmulatedMedia", &features);
+    }
+
+    /// Sends a command of the protocol of the browser's developer tools.
+    pub(crate) fn devtools(&self, command: &str, params: &Value) -> Value {
+        self.post(&self.path("/goog/cdp/execute"), &json!({ "cmd": command, "params": params }))
+    }
+
+    /// Opens a tab and returns its handle.
+    pub(crate) fn new_tab(&self) -> String {
+        let tab = self.post(&self.path("/window/new"), &json!({ "type": "tab" }));
+        tab["handle"].as_str().unwrap_or_else(|| panic!("no tab: {tab}")).to_owned()
+    }
+
+    pub(crate) fn switch_to(&self, tab: &str) {
+        self.post(&self.path("/window"), &json!({ "handle": tab }));
+    }
+
+    /// The page as a PNG file.
+    pub(crate) fn screenshot(&self) -> Vec<u8> {
+        let encoded = self.driver_request("GET", &self.path("/screenshot"), "");
+        decode_base64(encoded.as_str().expect("a screenshot"))
+    }
+
+    /// Waits until a script returns true. Returns what `show` returns if it never does.
+    #[track_caller]
+    pub(crate) fn wait_until(&self, what: &str, script: &str) {
+        wait_for(what, SOON, || match self.run(script) {
+            Value::Bool(true) => Ok(()),
+            _ => Err(self.run("return document.body.innerText")),
+        });
+    }
+
+    /// Clicks the middle of the first element that matches, with a real mouse event. Waits until it exists and can be
+    /// clicked.
+    #[track_caller]
+    pub(crate) fn click(&self, selector: &str) {
+        let found = format!(
+            "const e = document.querySelector({selector:?}); if (!e || e.disabled) return null;\
+             e.scrollIntoView({{block: 'center'}}); const r = e.getBoundingClientRect();\
+             return [Math.round(r.x + r.width / 2), Math.round(r.y + r.height / 2)]"
+        );
+        let at = wait_for(&format!("'{selector}'"), SOON, || match self.run(&found) {
+            Value::Array(at) => Ok(at),
+            _ => Err(self.run("return document.body.innerText")),
+        });
+        let moved = json!({"type": "pointerMove", "duration": 0, "x": at[0], "y": at[1], "origin": "viewport"});
+        let actions = json!([moved, {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]);
+        let pointer =
+            json!({"type": "pointer", "id": "finger", "parameters": {"pointerType": "mouse"}, "actions": actions});
+        self.post(&self.path("/actions"), &json!({ "actions": [pointer] }));
+    }
+
     #[track_caller]
     pub(crate) fn wait_for_text(&self, element: &str, text: &str) -> String {
         wait_for(&format!("'{text}' in #{element}"), SOON, || {
@@ -113,4 +172,20 @@ impl Drop for Browser {
         let _ = self.driver.kill();
         let _ = self.driver.wait();
     }
+}
+
+fn decode_base64(text: &str) -> Vec<u8> {
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let digits: Vec<u32> = text.bytes().filter(|byte| *byte != b'=').map(|byte| u32::from(digit(byte))).collect();
+    let group = |digits: &[u32]| {
+        let bits = digits.iter().enumerate().fold(0, |bits, (at, digit)| bits | digit << (18 - 6 * at));
+        bits.to_be_bytes()[1..digits.len()].to_vec()
+    };
+    digits.chunks(4).flat_map(group).collect()
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 const PATHS: [&str; 3] = ["/v1/panes", "/v1/events", "/api/events/stream"];
 /// The files of the page, which need no token.
-const PAGES: [&str; 4] = ["/", "/app.js", "/style.css", "/favicon.ico"];
+const PAGES: [&str; 5] = ["/", "/plain", "/app.js", "/style.css", "/favicon.ico"];
 const ACTION_HEADERS: [&str; 2] = ["Content-Type: application/json", "X-Agtmux: 1"];
 
 fn to_strings(headers: &[&str]) -> Vec<String> {
@@ -72,7 +72,7 @@ fn every_path_rejects_unauthorized_requests() {
     let world = world();
     let web = start_with_web(&world);
     let mut operations = operations(&world);
-    let streams = ["/v1/events", "/api/events/stream", "/v1/tasks/events/stream"];
+    let streams = ["/v1/events", "/api/events/stream", "/v1/tasks/events/stream", "/v1/screen"];
     for stream in streams {
         assert!(operations.contains(&("GET".into(), stream.into())), "{stream} is not in the contract");
     }

@@ -1,12 +1,17 @@
-//! The status page in a real browser.
+//! The plain status page in a real browser.
 
 use agtmux_testkit::agtmux::{SOON, agtmux, configure, start, stop, world};
-use agtmux_testkit::wait_for;
 use agtmux_testkit::web::{login_link, start_with_web};
+use agtmux_testkit::{TestWorld, wait_for};
 
 use crate::browser::Browser;
 
 const HOSTILE: &str = "<img src=x onerror=alert(1)><script>document.title='owned'</script>";
+
+/// The login link for the plain page.
+fn plain_page_link(world: &TestWorld) -> String {
+    login_link(world, &[]).replace("/#code", "/plain#code")
+}
 
 #[test]
 fn the_page_shows_hostile_names_as_text_and_updates_itself() {
@@ -15,7 +20,7 @@ fn the_page_shows_hostile_names_as_text_and_updates_itself() {
     let pane = tmux.new_session(HOSTILE, &world.fake_agent_command("claude"));
     let web = start_with_web(&world);
     let Some(browser) = Browser::start(&world) else { return };
-    browser.open(&login_link(&world, &[]));
+    browser.open(&plain_page_link(&world));
     let shown = browser.wait_for_text("agents", "claude");
     assert!(shown.contains("onerror=alert(1)"), "{shown}");
     let emit = |state: &str| {
@@ -49,6 +54,6 @@ fn the_page_shows_hostile_names_as_text_and_updates_itself() {
     configure(&world, &format!("web.listen = '{}'\n", web.address));
     start(&world);
     browser.wait_for_text("summary", "your login has expired");
-    browser.open(&login_link(&world, &[]));
+    browser.open(&plain_page_link(&world));
     browser.wait_for_text("summary", "0 agents");
 }

@@ -5,12 +5,16 @@ use std::sync::Arc;
 use agtmux_api::error::{ApiError, ApiResult, ErrorCode};
 use agtmux_api::{TMUX_HEADER, TMUX_TMPDIR_HEADER, WEB_HEADER};
 use agtmux_tmux::platform::{self, TcpPeer};
+use axum::body::{Body, HttpBody};
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
 
+use super::auth::RequestAccess;
 use super::login::LOGIN_PATH;
+use super::logins::LoginEnd;
 use super::{AccessLevel, TcpClient, WebAuth, pages};
 use crate::actions::RequestCaller;
 use crate::serve::Peer;
@@ -21,7 +25,8 @@ use crate::serve::extract::ErrorResponse;
 const HEADERS: [(HeaderName, &str); 6] = [
     (
         header::CONTENT_SECURITY_POLICY,
-        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'",
+        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'; \
+         require-trusted-types-for 'script'; trusted-types agtmux",
     ),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
@@ -41,6 +46,7 @@ pub(super) async fn check(
 ) -> Response {
     let mut response = match authorize(&auth, &request) {
         Ok(access) => {
+            let (access, end) = access.map_or((None, None), |access| (Some(access.level), access.end));
             if access != Some(AccessLevel::Full) {
                 CALLER_HEADERS.iter().for_each(|header| drop(request.headers_mut().remove(*header)));
             }
@@ -49,7 +55,11 @@ pub(super) async fn check(
             if let Some(access) = access {
                 request.extensions_mut().insert(access);
             }
-            next.run(request).await
+            let response = next.run(request).await;
+            match end {
+                Some(end) => ended_with_login(response, end),
+                None => response,
+            }
         }
         Err(error) => ErrorResponse(error).into_response(),
     };
@@ -60,8 +70,18 @@ pub(super) async fn check(
     response
 }
 
+/// Ends a stream when the login of its browser ends. Other responses are unchanged.
+fn ended_with_login(response: Response, end: LoginEnd) -> Response {
+    if response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    let body = body.into_data_stream().take_until(Box::pin(end.wait()));
+    Response::from_parts(parts, Body::from_stream(body))
+}
+
 /// Returns the access that the request has. `None` for the files of the page and for a login, which need no token.
-fn authorize(auth: &WebAuth, request: &Request) -> ApiResult<Option<AccessLevel>> {
+fn authorize(auth: &WebAuth, request: &Request) -> ApiResult<Option<RequestAccess>> {
     check_host(auth, request)?;
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     let path = request.uri().path();
@@ -76,11 +96,11 @@ fn authorize(auth: &WebAuth, request: &Request) -> ApiResult<Option<AccessLevel>
     }
     let Some(access) = access(auth, request) else {
         let error = ApiError::new(ErrorCode::Unauthorized, "a token is required");
-        return Err(error.with_hint("agtmux web url   (a link for a browser; scripts use a bearer token)"));
+        return Err(error.with_hint("agtmux web   (a link for a browser; scripts use a bearer token)"));
     };
     if !is_read {
         check_change_headers(request)?;
-        refuse_read_only(access)?;
+        refuse_read_only(access.level)?;
     }
     Ok(Some(access))
 }
@@ -95,7 +115,7 @@ fn check_host(auth: &WebAuth, request: &Request) -> ApiResult<()> {
     if auth.is_host(host) && auth.is_host(authority) && headers_of(request, header::HOST).count() == 1 {
         return Ok(());
     }
-    Err(forbidden("the Host header is not a name of this server", "use the address that `agtmux web url` prints"))
+    Err(forbidden("the Host header is not a name of this server", "use the address that `agtmux web` prints"))
 }
 
 /// Refuses requests that a page of another site or port sends. Exception: a link on another site may open our page.
@@ -103,10 +123,7 @@ fn check_site(auth: &WebAuth, request: &Request, is_page: bool) -> ApiResult<()>
     let is_foreign = |site: &str| !matches!(site, "same-origin" | "none");
     let from_other_site = !is_page && headers_of(request, HeaderName::from_static("sec-fetch-site")).any(is_foreign);
     if from_other_site || headers_of(request, header::ORIGIN).any(|origin| !auth.is_origin(origin)) {
-        return Err(forbidden(
-            "requests from other sites are rejected",
-            "open the address that `agtmux web url` prints",
-        ));
+        return Err(forbidden("requests from other sites are rejected", "open the address that `agtmux web` prints"));
     }
     Ok(())
 }
@@ -131,11 +148,11 @@ fn check_change_headers(request: &Request) -> ApiResult<()> {
 pub(crate) fn refuse_read_only(access: AccessLevel) -> ApiResult<()> {
     match access {
         AccessLevel::Full => Ok(()),
-        AccessLevel::ReadOnly => Err(forbidden("this token is read-only", "agtmux web url   (without --read-only)")),
+        AccessLevel::ReadOnly => Err(forbidden("this token is read-only", "agtmux web   (without --read-only)")),
     }
 }
 
-fn access(auth: &WebAuth, request: &Request) -> Option<AccessLevel> {
+fn access(auth: &WebAuth, request: &Request) -> Option<RequestAccess> {
     let given = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
     auth.access(given.strip_prefix("Bearer ")?.trim())
 }

@@ -1,18 +1,13 @@
 //! Access control of the web port: users, tokens, login links and browser sessions.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::tokens::{WebTokens, random_token};
+use agtmux_api::wire::WebLoginItem;
 
-/// How long a login link stays valid. Users open a link right after they request it.
-const LINK_LIFETIME: Duration = Duration::from_secs(120);
-/// How long a browser session stays valid.
-const SESSION_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
-/// The maximum number of unused login links. The same limit applies to browser sessions.
-const MAX_LOGINS: usize = 256;
+use super::logins::{LoginEnd, Logins};
+use super::tokens::WebTokens;
 
 /// What an authenticated client may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,10 +26,10 @@ pub(crate) struct WebAuth {
     logins: Mutex<Logins>,
 }
 
-#[derive(Debug, Default)]
-struct Logins {
-    links: HashMap<String, (AccessLevel, Instant)>,
-    sessions: HashMap<String, (AccessLevel, Instant)>,
+/// The access of one request, and the end of the login that gives this access. A token for scripts has no end.
+pub(super) struct RequestAccess {
+    pub(super) level: AccessLevel,
+    pub(super) end: Option<LoginEnd>,
 }
 
 impl WebAuth {
@@ -76,58 +71,38 @@ impl WebAuth {
         host.is_some_and(|host| self.is_host(host))
     }
 
-    /// The access that a bearer token gives. The token is one of the tokens for scripts, or the token of a browser
-    /// session.
-    pub(super) fn access(&self, token: &str) -> Option<AccessLevel> {
-        let of_session = || {
-            // The keys are random, so the timing of the lookup reveals nothing.
-            let mut logins = self.lock_logins();
-            logins.remove_expired();
-            logins.sessions.get(token).map(|(access, _)| *access)
+    /// The access that a bearer token gives. The token is one of the tokens for scripts, or the token of a browser that
+    /// is logged in.
+    pub(super) fn access(&self, token: &str) -> Option<RequestAccess> {
+        let of_script = self.tokens.access(token).map(|level| RequestAccess { level, end: None });
+        let of_browser = || {
+            let (level, end) = self.lock_logins().access(token)?;
+            Some(RequestAccess { level, end: Some(end) })
         };
-        self.tokens.access(token).or_else(of_session)
+        of_script.or_else(of_browser)
     }
 
-    /// Creates a code for a login link. The code logs in one browser and works only once.
-    pub(super) fn create_link(&self, access: AccessLevel) -> String {
-        let code = random_token();
-        let mut logins = self.lock_logins();
-        logins.remove_expired();
-        insert_bounded(&mut logins.links, code.clone(), (access, Instant::now() + LINK_LIFETIME));
-        code
+    /// Creates a code for a login link. The login that this link creates ends at `login_expires`.
+    pub(super) fn create_link(&self, access: AccessLevel, login_expires: Option<Instant>) -> String {
+        self.lock_logins().create_link(access, login_expires)
     }
 
-    /// Exchanges the code for a token.
-    pub(super) fn redeem_link(&self, code: &str) -> Option<(String, AccessLevel)> {
-        let mut logins = self.lock_logins();
-        logins.remove_expired();
-        let (access, _) = logins.links.remove(code)?;
-        let token = random_token();
-        insert_bounded(&mut logins.sessions, token.clone(), (access, Instant::now() + SESSION_LIFETIME));
-        Some((token, access))
+    /// Exchanges the code for a token. `browser` is what the browser calls itself.
+    pub(super) fn redeem_link(&self, code: &str, browser: &str) -> Option<(String, AccessLevel)> {
+        self.lock_logins().redeem_link(code, browser)
+    }
+
+    pub(super) fn list_logins(&self) -> Vec<WebLoginItem> {
+        self.lock_logins().list()
+    }
+
+    pub(super) fn revoke(&self, id: &str) -> bool {
+        self.lock_logins().revoke(id)
     }
 
     fn lock_logins(&self) -> MutexGuard<'_, Logins> {
         self.logins.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-impl Logins {
-    fn remove_expired(&mut self) {
-        let now = Instant::now();
-        self.links.retain(|_, (_, until)| *until > now);
-        self.sessions.retain(|_, (_, until)| *until > now);
-    }
-}
-
-/// Inserts an entry. If the map is full, removes the entry that expires first.
-fn insert_bounded(into: &mut HashMap<String, (AccessLevel, Instant)>, key: String, value: (AccessLevel, Instant)) {
-    if into.len() >= MAX_LOGINS
-        && let Some(oldest) = into.iter().min_by_key(|(_, (_, until))| *until).map(|(key, _)| key.clone())
-    {
-        into.remove(&oldest);
-    }
-    into.insert(key, value);
 }
 
 #[cfg(test)]
@@ -174,27 +149,17 @@ mod tests {
     #[test]
     fn a_link_logs_in_one_browser_only() {
         let web_auth = web_auth();
-        let code = web_auth.create_link(AccessLevel::ReadOnly);
-        let (token, access) = web_auth.redeem_link(&code).expect("a valid code");
-        assert_eq!(web_auth.redeem_link(&code), None);
-        assert_eq!((access, web_auth.access(&token)), (AccessLevel::ReadOnly, Some(AccessLevel::ReadOnly)));
-        assert_eq!((web_auth.access(&code), web_auth.access("")), (None, None));
+        let code = web_auth.create_link(AccessLevel::ReadOnly, None);
+        let (token, access) = web_auth.redeem_link(&code, "b").expect("a valid code");
+        assert_eq!(web_auth.redeem_link(&code, "b"), None);
+        assert_eq!(access, AccessLevel::ReadOnly);
+        assert_eq!(web_auth.access(&token).map(|access| access.level), Some(AccessLevel::ReadOnly));
+        assert!(web_auth.access(&code).is_none() && web_auth.access("").is_none());
     }
 
     #[test]
     fn only_the_own_user_and_proxy_users_may_connect() {
         let us = rustix::process::geteuid().as_raw();
         assert!(web_auth().admits(us) && web_auth().admits(4321) && !web_auth().admits(us + 1));
-    }
-
-    #[test]
-    fn the_number_of_links_is_limited() {
-        let web_auth = web_auth();
-        let first = web_auth.create_link(AccessLevel::Full);
-        for _ in 0..MAX_LOGINS {
-            web_auth.create_link(AccessLevel::Full);
-        }
-        assert_eq!(web_auth.redeem_link(&first), None);
-        assert_eq!(web_auth.lock_logins().links.len(), MAX_LOGINS);
     }
 }

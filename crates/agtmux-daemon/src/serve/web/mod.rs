@@ -1,57 +1,33 @@
 //! Serves the API of the unix socket also on a TCP port, for browsers and scripts. The port is open only if it is
-//! configured. Requests need a token. A client on this machine must run as the user of the daemon or as a configured
-//! proxy user.
+//! configured, or after `agtmux web`. Requests need a token. A client on this machine must run as the user of the daemon
+//! or as a configured proxy user.
 
 mod access;
 mod auth;
 mod connections;
+mod dashboard;
 pub(super) mod login;
+mod logins;
 mod pages;
 mod peers;
+mod port;
 mod tokens;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use agtmux_api::config::WebConfig;
+use axum::Router;
 use axum::middleware::from_fn_with_state;
-use tokio::net::TcpListener;
 
 use super::{ServeContext, router};
 
 pub(super) use access::refuse_read_only;
 pub(crate) use auth::{AccessLevel, WebAuth};
+pub(crate) use port::WebPort;
 
-/// An open TCP port.
-pub(crate) struct WebPort {
-    listener: TcpListener,
-    auth: Arc<WebAuth>,
-}
-
-impl WebPort {
-    pub(crate) async fn open(
-        address: SocketAddr,
-        state_dir: &std::path::Path,
-        config: &WebConfig,
-    ) -> std::io::Result<Self> {
-        let proxy_uids = peers::user_ids(&config.proxy_users)?;
-        let listener = TcpListener::bind(address).await?;
-        let tokens = tokens::WebTokens::load_or_create(state_dir)?;
-        let auth = Arc::new(WebAuth::new(listener.local_addr()?, tokens, &config.hosts, proxy_uids));
-        Ok(Self { listener, auth })
-    }
-
-    pub(crate) fn auth(&self) -> Arc<WebAuth> {
-        self.auth.clone()
-    }
-}
-
-/// Serves until `stopping` turns true.
-pub(crate) async fn serve(port: WebPort, context: ServeContext) -> std::io::Result<()> {
-    let stopping = context.stopping.clone();
-    let WebPort { listener, auth } = port;
-    let router = pages::add_to(router::router(context)).layer(from_fn_with_state(auth.clone(), access::check));
-    connections::serve(listener, auth, router, stopping).await
+/// The API and the files of the page, behind the checks of the port.
+fn routes(context: ServeContext, auth: Arc<WebAuth>) -> Router {
+    pages::add_to(router::router(context)).layer(from_fn_with_state(auth, access::check))
 }
 
 /// The two ends of a TCP connection.

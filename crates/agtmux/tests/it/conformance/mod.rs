@@ -197,6 +197,14 @@ mod answered_dialogs {
         }
     }
 
+    /// Answers in a browser with the size of a phone.
+    #[test]
+    fn claude_on_the_phone() {
+        if let Err(why) = respond::check_web() {
+            skip(&why);
+        }
+    }
+
     /// Dialogs that are swapped at random moments: 5 of them, 200 when AGTMUX_SOAK is set.
     #[test]
     fn claude_with_swapped_dialogs() {

@@ -3,6 +3,7 @@
 mod bridge;
 mod soak;
 mod swaps;
+mod web;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -47,6 +48,14 @@ pub(crate) fn check_bridge() -> Result<(), String> {
     let agent = real_agents::ALL.into_iter().find(|known| known.name() == "claude").expect("a known agent");
     let (installed, _) = install_agent(agent, AgentVersionChoice::Pinned)?;
     with_started_agent(agent, &installed.program_dirs, &LaunchMode::Plain, &bridge::check);
+    Ok(())
+}
+
+/// Answers in the web dashboard.
+pub(crate) fn check_web() -> Result<(), String> {
+    let agent = real_agents::ALL.into_iter().find(|known| known.name() == "claude").expect("a known agent");
+    let (installed, _) = install_agent(agent, AgentVersionChoice::Pinned)?;
+    with_started_agent(agent, &installed.program_dirs, &LaunchMode::Plain, &web::check);
     Ok(())
 }
 

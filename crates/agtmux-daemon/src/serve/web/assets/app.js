@@ -68,7 +68,7 @@ function draw() {
   document.getElementById("summary").textContent = connected
     ? `${items.length} agents, ${waiting} waiting for you`
     : refused
-      ? `${refused}; open the address that \`agtmux web url\` prints`
+      ? `${refused}; open the address that \`agtmux web\` prints`
       : "the daemon does not respond; retrying";
 }
 
