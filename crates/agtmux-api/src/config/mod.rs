@@ -1,6 +1,7 @@
 //! The configuration. All default values are in `defaults.toml` and nowhere else. agtmux parses that file, and
 //! `agtmux config show --defaults` prints it with its comments.
 
+mod interface;
 mod web;
 mod yaml;
 
@@ -11,6 +12,7 @@ use std::time::Duration;
 use agtmux_core::named_enum;
 use serde::{Deserialize, Serialize};
 
+pub use interface::{InterfaceCommand, InterfaceConfig, InterfaceTheme, KeyNames};
 pub use web::{ListenAddress, ProxyUser, WebConfig};
 
 pub const DEFAULTS: &str = include_str!("defaults.toml");
@@ -29,6 +31,7 @@ pub struct Config {
     pub audit: AuditConfig,
     pub web: WebConfig,
     pub tasks: TasksConfig,
+    pub interface: InterfaceConfig,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,25 +2,34 @@
 
 use agtmux_core::dialog::Dialog;
 use agtmux_core::evidence::DialogKind;
-use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::theme;
-use crate::model::TuiModel;
+use crate::keymap::TuiCommand;
+use crate::model::{AgentRow, TuiModel};
 use crate::text;
+use crate::update::asks_the_same;
 
-pub(super) fn lines(model: &TuiModel, dialog: &Dialog, is_answered: bool, width: usize) -> Vec<Line<'static>> {
-    let mut lines: Vec<Line> =
-        text::wrap(&dialog.question, width).into_iter().map(|row| Line::styled(row, theme::BOLD)).collect();
-    lines.extend(subject(dialog, model.look.unicode, width));
-    lines.push(Line::default());
+/// The lines, each with the option that a click on it chooses.
+pub(super) fn lines(
+    model: &TuiModel,
+    row: &AgentRow,
+    dialog: &Dialog,
+    width: usize,
+) -> Vec<(Line<'static>, Option<u32>)> {
+    let question = text::wrap(&dialog.question, width).into_iter().map(|row| Line::styled(row, theme::BOLD));
+    let head = question.chain(subject(dialog, model.look.unicode, width)).chain([Line::default()]);
+    let mut lines: Vec<(Line, Option<u32>)> = head.map(|line| (line, None)).collect();
     for option in &dialog.options {
-        lines.extend(option_lines(model, dialog, option.n, &option.label, width));
+        let rows = option_lines(model, dialog, option.n, &option.label, width);
+        lines.extend(rows.into_iter().map(|line| (line, Some(option.n))));
     }
     if !dialog.options.is_empty() {
-        lines.push(Line::default());
+        lines.push((Line::default(), None));
     }
-    lines.push(if is_answered { Line::styled("answering…", theme::DIM) } else { keys(model, dialog) });
+    let is_answered = model.answering.as_ref() == Some(&row.key);
+    let keys = if is_answered { Line::styled("answering…", theme::DIM) } else { keys(model, row, dialog) };
+    lines.push((keys, None));
     lines
 }
 
@@ -59,13 +68,25 @@ fn option_lines(model: &TuiModel, dialog: &Dialog, n: u32, label: &str, width: u
     rows.into_iter().enumerate().map(|(at, row)| if at == 0 { first(row) } else { next(row) }).collect()
 }
 
-fn keys(model: &TuiModel, dialog: &Dialog) -> Line<'static> {
-    let approve = (dialog.kind == DialogKind::Approval).then_some(("a", "approve"));
-    let chosen = (!model.marked.is_empty()).then_some(("Enter", "answer"));
+fn keys(model: &TuiModel, row: &AgentRow, dialog: &Dialog) -> Line<'static> {
+    let same = model.list.rows().filter(|other| other.key != row.key && asks_the_same(row, other)).count();
+    let key = |command| model.keys.label(command, model.look.unicode);
+    let mut words: Vec<(String, String)> = Vec::new();
+    if !model.marked.is_empty() {
+        words.push((key(TuiCommand::Attach), "answer".to_owned()));
+    }
+    if dialog.kind == DialogKind::Approval {
+        words.push((key(TuiCommand::Approve), "approve".to_owned()));
+    }
+    words.push((key(TuiCommand::Deny), "deny".to_owned()));
+    words.push((key(TuiCommand::FreeText), "free text".to_owned()));
+    if same > 0 {
+        words.push((key(TuiCommand::SelectSame), format!("{same} more ask the same")));
+    }
     let mut spans = Vec::new();
-    for (key, word) in chosen.into_iter().chain(approve).chain([("d", "deny"), ("f", "free text")]) {
+    for (key, word) in words {
         spans.push(Span::styled(key, theme::KEY));
-        spans.push(Span::styled(format!(" {word}   "), Style::new().add_modifier(ratatui::style::Modifier::DIM)));
+        spans.push(Span::styled(format!(" {word}   "), theme::DIM));
     }
     Line::from(spans)
 }

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use agtmux_api::wire::{PaneItem, WatchEvent, WatchEventKind, WatchItem};
 use agtmux_client::StreamSignal;
-use agtmux_tui::model::{TerminalLook, TuiModel};
-use agtmux_tui::update::{TuiEffect, TuiMessage, TuiOutcome, drawn, update};
+use agtmux_core::ids::AgentType;
+use agtmux_core::state::State;
+use agtmux_tui::model::{TerminalColours, TerminalLook, TuiModel};
+use agtmux_tui::update::{TuiEffect, TuiMessage, TuiOutcome, drawn, sync, update};
 use agtmux_tui::view;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use jiff::Timestamp;
@@ -23,7 +25,12 @@ pub(crate) fn start() -> Timestamp {
 }
 
 pub(crate) fn look() -> TerminalLook {
-    TerminalLook { colour: true, unicode: true, home: Some("/home/me".into()) }
+    TerminalLook {
+        colours: TerminalColours::All,
+        unicode: true,
+        home: Some("/home/me".into()),
+        ..TerminalLook::default()
+    }
 }
 
 /// The interface with a clock that tests move.
@@ -37,12 +44,16 @@ impl Seat {
     /// Shows the recorded fleet on a terminal of this size.
     pub(crate) fn new(width: u16, height: u16) -> Self {
         let mut seat = Self::empty(width, height, look());
-        let events = USUAL_FLEET.lines().map(|line| serde_json::from_str(line).expect("a recorded event"));
-        seat.receive(events);
-        seat.draw();
-        // Long enough to have read what is on the screen.
-        seat.wait(Duration::from_secs(5));
+        seat.show_usual_fleet();
         seat
+    }
+
+    pub(crate) fn show_usual_fleet(&mut self) {
+        let events = USUAL_FLEET.lines().map(|line| serde_json::from_str(line).expect("a recorded event"));
+        self.receive(events);
+        self.draw();
+        // Long enough to have read what is on the screen.
+        self.wait(Duration::from_secs(5));
     }
 
     pub(crate) fn empty(width: u16, height: u16, look: TerminalLook) -> Self {
@@ -69,6 +80,7 @@ impl Seat {
             self.tell(TuiMessage::Stream(Ok(StreamSignal::Event(event))));
         }
         self.tell(TuiMessage::Stream(Ok(StreamSignal::CaughtUp)));
+        sync(&mut self.model, self.now);
     }
 
     /// Changes the agent in this pane.
@@ -161,4 +173,18 @@ fn text_of(row: &[Cell]) -> String {
         text.push_str(cell.symbol());
     }
     text.trim_end().to_owned()
+}
+
+/// Adds a task in its own pane.
+pub(crate) fn add_task(seat: &mut Seat, pane: u32, name: &str, state: State) {
+    let items = &seat.model.fleet.items().panes;
+    let item = items.values().find(|item| item.identity.pane_id.0 == 6).expect("a recorded pane");
+    let mut item = (**item).clone();
+    item.identity.pane_id.0 = pane;
+    item.identity.session_name = "tasks".into();
+    item.window_name = name.into();
+    item.runtime_id = Some(format!("{pane:032x}"));
+    (item.agent_type, item.state, item.title, item.name) = (Some(AgentType::task()), Some(state), None, None);
+    let event = WatchEvent::of_item(WatchEventKind::Upsert, WatchItem::Pane(Box::new(item)), 150, seat.now);
+    seat.receive([event]);
 }

@@ -2,7 +2,10 @@
 
 mod answers;
 mod fixture;
+mod marks;
 mod pages;
 mod rows;
 mod screens;
+mod several;
 mod texts;
+mod typing;
