@@ -13,7 +13,9 @@ pub enum InterfaceSettingsError {
     Keys(#[from] KeyMapError),
     #[error("interface.colors: there is no role '{0}'; the roles are waiting, error, running, done and key")]
     UnknownRole(String),
-    #[error("interface.colors.{role}: '{value}' is not a colour; write a name such as blue, a number up to 255, or #rrggbb")]
+    #[error(
+        "interface.colors.{role}: '{value}' is not a colour; write a name such as blue, a number up to 255, or #rrggbb"
+    )]
     UnknownColour { role: String, value: String },
     #[error("interface.commands: '{name}': {why}")]
     Command { name: String, why: String },

@@ -134,7 +134,10 @@ mod tests {
     use super::*;
 
     fn changed(pairs: &[(&str, &[&str])]) -> BTreeMap<String, Vec<String>> {
-        pairs.iter().map(|(name, keys)| ((*name).to_owned(), keys.iter().map(|key| (*key).to_owned()).collect())).collect()
+        pairs
+            .iter()
+            .map(|(name, keys)| ((*name).to_owned(), keys.iter().map(|key| (*key).to_owned()).collect()))
+            .collect()
     }
 
     #[test]
@@ -160,8 +163,11 @@ mod tests {
 
     #[test]
     fn a_wrong_configuration_says_what_to_change() {
-        let fail = |keys: &[(&str, &[&str])]| KeyMap::new(&changed(keys), Vec::new()).expect_err("not valid").to_string();
-        assert!(fail(&[("sned", &["S"])]).starts_with("interface.keys: there is no command 'sned'; the commands are down"));
+        let fail =
+            |keys: &[(&str, &[&str])]| KeyMap::new(&changed(keys), Vec::new()).expect_err("not valid").to_string();
+        assert!(
+            fail(&[("sned", &["S"])]).starts_with("interface.keys: there is no command 'sned'; the commands are down")
+        );
         assert!(fail(&[("send", &["hyper"])]).starts_with("interface.keys.send: 'hyper' is not a key"));
         assert!(fail(&[("send", &["a"])]).starts_with("the key 'a' has two commands, 'approve' and 'send'"));
         assert!(fail(&[("quit", &[])]).starts_with("interface.keys.quit"));

@@ -55,13 +55,8 @@ pub struct ColourRoles {
 
 impl ColourRoles {
     /// The terminal's own colours.
-    pub const TERMINAL: Self = Self {
-        waiting: Color::Yellow,
-        error: Color::Red,
-        running: Color::Green,
-        done: Color::Blue,
-        key: Color::Cyan,
-    };
+    pub const TERMINAL: Self =
+        Self { waiting: Color::Yellow, error: Color::Red, running: Color::Green, done: Color::Blue, key: Color::Cyan };
     /// For a dark background: the bright ones of the 16 colours.
     pub const DARK: Self = Self {
         waiting: Color::LightYellow,
@@ -71,13 +66,8 @@ impl ColourRoles {
         key: Color::LightCyan,
     };
     /// For a light background, on which yellow and cyan cannot be read.
-    pub const LIGHT: Self = Self {
-        waiting: Color::Magenta,
-        error: Color::Red,
-        running: Color::Green,
-        done: Color::Blue,
-        key: Color::Blue,
-    };
+    pub const LIGHT: Self =
+        Self { waiting: Color::Magenta, error: Color::Red, running: Color::Green, done: Color::Blue, key: Color::Blue };
 
     /// The colour to show for a colour that the view has drawn.
     pub fn shown(&self, drawn: Color) -> Color {

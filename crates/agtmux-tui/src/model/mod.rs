@@ -16,6 +16,7 @@ mod typing;
 use std::collections::{BTreeMap, BTreeSet};
 
 use agtmux_client::FleetReplica;
+use agtmux_core::state::State;
 use jiff::Timestamp;
 
 pub use agents::{AgentKey, AgentRow, KnownAgents};
@@ -26,7 +27,7 @@ pub use look::{ColourRoles, TerminalColours, TerminalLook};
 pub use marks::AgentMarks;
 pub use memory::InterfaceMemory;
 pub use overlay::{AgentTarget, ComposePurpose, ComposedText, MenuChoice, MenuItem, SnoozeEnd, TuiMenu, TuiOverlay};
-pub use picker::{EntryLook, PickerChoice, PickerEntry, PickerKind, TuiPicker};
+pub use picker::{EntryLook, ListedTask, PickerChoice, PickerEntry, PickerKind, TuiPicker};
 pub use reader::{ReaderSubject, TextReader};
 pub use shown::{DrawnDialog, DrawnScreen, PanePreview};
 pub use typing::{PaneTyping, TypedKey};
@@ -85,6 +86,8 @@ pub struct TuiModel {
     pub detail_scroll: usize,
     pub preview: PanePreview,
     pub screens: ReadScreens,
+    /// What the list knew of the tasks when their events were read last.
+    pub tasks_read_at: Vec<(AgentKey, Option<State>, bool)>,
     /// The agents that are selected for one action on all of them.
     pub chosen: BTreeSet<AgentKey>,
     /// Where keys go, if they go to a pane.
@@ -121,6 +124,7 @@ impl TuiModel {
             detail_scroll: 0,
             preview: PanePreview::default(),
             screens: ReadScreens::default(),
+            tasks_read_at: Vec::new(),
             chosen: BTreeSet::new(),
             typing: None,
             marked: BTreeSet::new(),

@@ -1,6 +1,7 @@
 //! A list to pick from: the commands, the tasks, the targets. Typing filters it.
 
-use super::overlay::AgentTarget;
+use agtmux_api::wire::PaneIdentity;
+
 use crate::editor::TextEditor;
 use crate::keymap::TuiCommand;
 
@@ -51,10 +52,21 @@ pub enum PickerChoice {
     Run(TuiCommand),
     /// The custom command with this index.
     RunCustom(usize),
-    ReadOutput(AgentTarget),
+    ReadTask(ListedTask),
     Connect(String),
     /// For reading only.
     Nothing,
+}
+
+/// A task of the list, and where its output is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedTask {
+    pub session: String,
+    pub task: String,
+    /// The pane of the task, if it is there.
+    pub pane: Option<PaneIdentity>,
+    /// The last lines of its output, for a task whose pane is gone.
+    pub recent: Vec<String>,
 }
 
 impl TuiPicker {

@@ -2,6 +2,7 @@
 
 use agtmux_api::wire::{
     ActionOutcome, AuditLog, AuditQuery, Explanation, OutputReport, SeenReport, StateHistory, TargetItem, TargetList,
+    TaskEvents, TaskEventsQuery, TaskLogs, TaskLogsQuery,
 };
 use agtmux_client::{ClientError, DaemonClient, parse};
 use jiff::tz::TimeZone;
@@ -15,6 +16,11 @@ use crate::update::{RequestFailure, TuiEffect, TuiOutcome};
 
 /// How many actions the audit log shows.
 const AUDIT_RECORDS: u32 = 500;
+
+/// How many events are searched for the newest one of each task.
+const TASK_EVENTS: u32 = 1000;
+/// How many lines of the log of a task are shown.
+const LOG_LINES: u32 = 5000;
 
 /// A request without fields.
 #[derive(Serialize)]
@@ -62,6 +68,17 @@ async fn request(daemon: &DaemonClient, effect: TuiEffect) -> Option<TuiOutcome>
             let audit: Result<AuditLog, _> = daemon.get("/v1/audit", &query).await.map_err(failure);
             let result = audit.map(|audit| audit::lines(&audit.items, &TimeZone::system()));
             TuiOutcome::Read { key: None, subject: ReaderSubject::Audit, result }
+        }
+        TuiEffect::ReadTasks => {
+            let query = TaskEventsQuery { limit: Some(TASK_EVENTS), ..TaskEventsQuery::default() };
+            let events: Result<TaskEvents, _> = daemon.get("/v1/tasks/events", &query).await.map_err(failure);
+            TuiOutcome::Tasks(events.map(|events| events.items))
+        }
+        TuiEffect::ReadTaskLog { session, task } => {
+            let query = TaskLogsQuery { session, task, lines: Some(LOG_LINES), ..TaskLogsQuery::default() };
+            let logs: Result<TaskLogs, _> = daemon.get("/v1/tasks/logs", &query).await.map_err(failure);
+            let result = logs.map(|logs| logs.lines);
+            TuiOutcome::Read { key: None, subject: ReaderSubject::Output, result }
         }
         TuiEffect::ReadTargets => {
             let targets: Result<TargetList, _> = daemon.get("/v1/targets", &()).await.map_err(failure);

@@ -106,17 +106,19 @@ fn confirm_all(model: &mut TuiModel, answer: &DialogAnswer) {
     let room = usize::from(model.drawn.body_height).saturating_sub(8);
     let different = members.iter().find(|other| !asks_the_same(row, other));
     let refusal = match different {
-        Some(other) => Some(format!("{} asks something else: + selects those that ask the same", target_of(other).label)),
+        Some(other) => {
+            Some(format!("{} asks something else: + selects those that ask the same", target_of(other).label))
+        }
         None if members.len() > room => Some(format!("too many agents to list on this screen: select at most {room}")),
         None => None,
     };
     if let Some(text) = refusal {
         return model.notice = Some(TuiNotice::error(text, Some("Esc ends the selection".to_owned())));
     }
-    let asked = row.dialog().map(|dialog| shown::without_line_ends(dialog.subject.as_ref().unwrap_or(&dialog.question)));
-    let line = |member: &&AgentRow| {
-        format!("{}  {}", target_of(member).label, member.item.cwd.as_deref().unwrap_or_default())
-    };
+    let asked =
+        row.dialog().map(|dialog| shown::without_line_ends(dialog.subject.as_ref().unwrap_or(&dialog.question)));
+    let line =
+        |member: &&AgentRow| format!("{}  {}", target_of(member).label, member.item.cwd.as_deref().unwrap_or_default());
     let body = asked.into_iter().chain(members.iter().map(line)).collect();
     let answers = members.iter().filter_map(|member| {
         let fingerprint = &member.dialog()?.fingerprint;

@@ -4,8 +4,7 @@ use super::{ProgramCall, TuiEffect};
 use crate::model::{AgentRow, TuiModel, TuiNotice};
 
 /// The fields of an agent for a program.
-const FIELDS: [&str; 10] =
-    ["agent", "name", "state", "cwd", "target", "server", "session", "window", "pane", "ref"];
+const FIELDS: [&str; 10] = ["agent", "name", "state", "cwd", "target", "server", "session", "window", "pane", "ref"];
 
 pub(super) fn run(model: &mut TuiModel, n: usize) -> Vec<TuiEffect> {
     let Some(row) = model.list.selected() else {

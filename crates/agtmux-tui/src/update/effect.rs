@@ -6,6 +6,7 @@ use agtmux_api::wire::{
     SeenAction, SendAction, SendReport, TargetItem, WatchEvent,
 };
 use agtmux_client::StreamSignal;
+use agtmux_core::task::TaskEvent;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::model::{AgentKey, AgentTarget, ReaderSubject, TuiNotice};
@@ -70,6 +71,12 @@ pub enum TuiEffect {
         action: OutputAction,
     },
     Audit,
+    /// Read the newest events of all tasks.
+    ReadTasks,
+    ReadTaskLog {
+        session: String,
+        task: String,
+    },
     ReadTargets,
     ConnectTarget(String),
     /// Report writes to this terminal, instead of the one before.
@@ -131,6 +138,8 @@ pub enum TuiOutcome {
         has_history: bool,
         result: Result<OutputReport, RequestFailure>,
     },
+    /// The newest events of all tasks, the newest last.
+    Tasks(Result<Vec<TaskEvent>, RequestFailure>),
     Targets(Result<Vec<TargetItem>, RequestFailure>),
     Connected {
         name: String,

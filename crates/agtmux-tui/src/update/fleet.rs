@@ -4,7 +4,7 @@ use agtmux_api::wire::WatchEvent;
 use agtmux_client::StreamSignal;
 use jiff::Timestamp;
 
-use super::{TuiEffect, calm_at, noticing_the_dialog, picker, preview, typing};
+use super::{TuiEffect, calm_at, noticing_the_dialog, preview, tasks, typing};
 use crate::model::{AgentKey, FleetConnection, TuiModel, TuiNotice};
 
 /// Takes a signal of the event stream. The list takes the news over with `sync`.
@@ -32,14 +32,13 @@ pub fn sync(model: &mut TuiModel, now: Timestamp) -> Vec<TuiEffect> {
         let known: BTreeSet<&AgentKey> = model.list.all().iter().map(|row| &row.key).collect();
         model.chosen.retain(|key| known.contains(key));
         arrange_if_calm(model, now);
-        picker::refresh(model);
         typing::check_agent(model);
         // A pane on another host reports no writes to its terminal, but its agent changes.
         if before != model.list.selected().map(|row| row.item.clone()) {
             preview::schedule(model, now);
         }
     });
-    Vec::new()
+    tasks::refresh(model)
 }
 
 fn take_rows(model: &mut TuiModel, now: Timestamp) {

@@ -1,7 +1,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
 use jiff::Timestamp;
 
-use super::{TuiEffect, act, answer, copy, custom, fleet, marks, overlay, picker, preview, typing};
+use super::{TuiEffect, act, answer, copy, custom, fleet, marks, overlay, picker, preview, tasks, typing};
 use crate::editor::TextEditor;
 use crate::keymap::{KeyAction, TuiCommand};
 use crate::model::{AgentRow, FleetConnection, PickerKind, TuiModel, TuiNotice, TuiOverlay};
@@ -66,7 +66,7 @@ pub(super) fn run(model: &mut TuiModel, command: TuiCommand, now: Timestamp) -> 
         TuiCommand::Snooze => marks::snooze(model, now),
         TuiCommand::Pin => marks::toggle_pin(model, now),
         TuiCommand::SelectSeveral => marks::toggle_chosen(model),
-        TuiCommand::Tasks => picker::open_tasks(model),
+        TuiCommand::Tasks => return tasks::open(model),
         TuiCommand::Targets => return picker::open_targets(model),
         TuiCommand::Palette => picker::open_commands(model, PickerKind::Palette),
         TuiCommand::Help => picker::open_commands(model, PickerKind::Keys),

@@ -13,6 +13,7 @@ mod outcome;
 mod overlay;
 mod picker;
 mod preview;
+mod tasks;
 mod typing;
 
 use std::time::Duration;

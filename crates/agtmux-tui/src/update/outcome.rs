@@ -4,7 +4,7 @@ use agtmux_api::error::ErrorCode;
 use agtmux_api::wire::{KillReport, KillSignal, RespondReport, SendReport, Verification};
 use jiff::Timestamp;
 
-use super::{RequestFailure, TuiEffect, TuiOutcome, picker, preview, typing};
+use super::{RequestFailure, TuiEffect, TuiOutcome, picker, preview, tasks, typing};
 use crate::model::{AgentKey, AgentTarget, ReaderSubject, TuiModel, TuiNotice, TuiOverlay};
 
 pub(super) fn done(model: &mut TuiModel, outcome: TuiOutcome, now: Timestamp) -> Vec<TuiEffect> {
@@ -18,6 +18,10 @@ pub(super) fn done(model: &mut TuiModel, outcome: TuiOutcome, now: Timestamp) ->
                 Err(why) => why.notice("not marked"),
             });
         }
+        TuiOutcome::Tasks(result) => match result {
+            Ok(events) => tasks::receive(model, &events, now),
+            Err(why) => model.notice = Some(why.notice("the tasks were not read")),
+        },
         TuiOutcome::Targets(result) => match result {
             Ok(targets) => picker::receive_targets(model, &targets, now),
             Err(why) => model.notice = Some(why.notice("the targets were not read")),
@@ -115,7 +119,12 @@ fn killed(agent: &AgentTarget, report: &KillReport) -> TuiNotice {
     })
 }
 
-fn read(model: &mut TuiModel, key: Option<&AgentKey>, subject: ReaderSubject, result: Result<Vec<String>, RequestFailure>) {
+fn read(
+    model: &mut TuiModel,
+    key: Option<&AgentKey>,
+    subject: ReaderSubject,
+    result: Result<Vec<String>, RequestFailure>,
+) {
     let height = model.drawn.reader_height;
     let Some(TuiOverlay::Reader(reader)) = &mut model.overlay else { return };
     if reader.key.as_ref() != key || reader.subject != subject {

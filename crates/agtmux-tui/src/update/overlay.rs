@@ -31,7 +31,8 @@ pub(super) fn paste(model: &mut TuiModel, text: &str) -> Vec<TuiEffect> {
             picker.select(0);
         }
         None if model.typing.is_some() => {
-            model.notice = Some(TuiNotice::error("a pasted text was not typed", Some("Esc Esc, then s sends it".into())));
+            model.notice =
+                Some(TuiNotice::error("a pasted text was not typed", Some("Esc Esc, then s sends it".into())));
         }
         _ => {}
     }
@@ -107,9 +108,7 @@ fn submit(model: &mut TuiModel, composed: ComposedText) -> Vec<TuiEffect> {
     let text = composed.editor.text().to_owned();
     match (composed.purpose, composed.agents.as_slice()) {
         (ComposePurpose::Send, _) => act::submit_prompt(model, composed.agents, &text),
-        (ComposePurpose::Answer { fingerprint }, [agent]) => {
-            answer::submit_text(model, &agent.key, &fingerprint, text)
-        }
+        (ComposePurpose::Answer { fingerprint }, [agent]) => answer::submit_text(model, &agent.key, &fingerprint, text),
         _ => Vec::new(),
     }
 }

@@ -1,16 +1,13 @@
 //! The palette, the list of keys, the tasks and the targets.
 
 use agtmux_api::wire::{EvidenceKind, TargetItem};
-use agtmux_core::state::State;
 use agtmux_core::target::TargetHealth;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::Timestamp;
 
-use super::{TuiEffect, act, custom, keys};
+use super::{TuiEffect, custom, keys, tasks};
 use crate::keymap::{COMMANDS, MOUSE, TuiCommand};
-use crate::model::{
-    AgentRow, EntryLook, PickerChoice, PickerEntry, PickerKind, TuiModel, TuiNotice, TuiOverlay, TuiPicker, target_of,
-};
+use crate::model::{EntryLook, PickerChoice, PickerEntry, PickerKind, TuiModel, TuiNotice, TuiOverlay, TuiPicker};
 
 pub(super) fn open_commands(model: &mut TuiModel, kind: PickerKind) {
     let picker = TuiPicker::new(kind, command_entries(model, kind), "no command matches");
@@ -48,45 +45,6 @@ fn command_entries(model: &TuiModel, kind: PickerKind) -> Vec<PickerEntry> {
         choice: PickerChoice::Nothing,
     });
     of_table.chain(of_config).chain(of_mouse).collect()
-}
-
-pub(super) fn open_tasks(model: &mut TuiModel) {
-    let picker = TuiPicker::new(PickerKind::Tasks, task_entries(model), "no task runs: agtmux task run NAME -- COMMAND");
-    model.overlay = Some(TuiOverlay::Picker(picker));
-}
-
-fn task_entries(model: &TuiModel) -> Vec<PickerEntry> {
-    model.list.all().iter().filter(|row| row.is_task()).map(task_entry).collect()
-}
-
-fn task_entry(row: &AgentRow) -> PickerEntry {
-    let item = &row.item;
-    let failed = item.dead.is_some_and(|dead| dead.exit_code != Some(0));
-    let (look, state) = match (item.dead, item.state) {
-        (Some(dead), _) => {
-            let how = match (dead.exit_code, dead.signal) {
-                (_, Some(signal)) => format!("ended by signal {signal}"),
-                (Some(code), None) => format!("ended with {code}"),
-                (None, None) => "ended".to_owned(),
-            };
-            (if failed { EntryLook::Bad } else { EntryLook::Plain }, how)
-        }
-        (None, Some(state @ (State::Error | State::WaitingInput | State::WaitingApproval))) => {
-            (EntryLook::Bad, state.as_str().replace('_', " "))
-        }
-        (None, Some(State::Running)) => (EntryLook::Busy, "running".to_owned()),
-        (None, Some(state)) => (EntryLook::Plain, state.as_str().to_owned()),
-        (None, None) => (EntryLook::Plain, "ended".to_owned()),
-    };
-    let target = target_of(row);
-    PickerEntry {
-        section: "",
-        head: item.name.clone().unwrap_or_else(|| item.window_name.clone()),
-        text: format!("{state:<16} {}  {}", row.session(), item.cwd.as_deref().unwrap_or_default()),
-        note: item.title.clone(),
-        look,
-        choice: PickerChoice::ReadOutput(target),
-    }
 }
 
 pub(super) fn open_targets(model: &mut TuiModel) -> Vec<TuiEffect> {
@@ -128,17 +86,6 @@ fn target_entry(target: &TargetItem, now: Timestamp) -> PickerEntry {
         note: (!why.is_empty()).then(|| why.join("; ")),
         look,
         choice: PickerChoice::Connect(status.name.clone()),
-    }
-}
-
-/// Takes what has changed in the fleet.
-pub(super) fn refresh(model: &mut TuiModel) {
-    let is_tasks = matches!(&model.overlay, Some(TuiOverlay::Picker(picker)) if picker.kind == PickerKind::Tasks);
-    if is_tasks {
-        let entries = task_entries(model);
-        if let Some(TuiOverlay::Picker(picker)) = &mut model.overlay {
-            picker.receive(entries);
-        }
     }
 }
 
@@ -185,7 +132,7 @@ pub(super) fn choose(model: &mut TuiModel, picker: TuiPicker, now: Timestamp) ->
         }
         Some(PickerChoice::Run(command)) => keys::run(model, command, now),
         Some(PickerChoice::RunCustom(n)) => custom::run(model, n),
-        Some(PickerChoice::ReadOutput(target)) => act::read_output_of(model, &target),
+        Some(PickerChoice::ReadTask(task)) => tasks::read(model, task),
         Some(PickerChoice::Connect(name)) => {
             model.notice = Some(TuiNotice::info(format!("connecting to {name}…")));
             model.overlay = Some(TuiOverlay::Picker(picker));

@@ -22,7 +22,6 @@ pub(super) fn begin(model: &mut TuiModel) {
     };
     model.overlay = None;
     model.detail_scroll = 0;
-    model.shows_details = true;
     model.typing = Some(PaneTyping::new(agent));
 }
 
@@ -72,7 +71,8 @@ fn push(model: &mut TuiModel, name: String, now: Timestamp) {
     };
     let Some(typing) = &mut model.typing else { return };
     if typing.queue.len() >= MAX_WAITING {
-        return model.notice = Some(TuiNotice::error("the pane takes keys too slowly; the last keys were dropped", None));
+        return model.notice =
+            Some(TuiNotice::error("the pane takes keys too slowly; the last keys were dropped", None));
     }
     typing.queue.push_back(TypedKey { name, dialog });
 }

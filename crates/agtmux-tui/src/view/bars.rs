@@ -7,9 +7,9 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use super::theme::{self, StateLook};
+use crate::editor::TextEditor;
 use crate::keymap::{TuiCommand, entry_of};
 use crate::model::{AgentRow, DrawnScreen, FleetConnection, TextReader, TuiModel, TuiNotice, TuiOverlay};
-use crate::editor::TextEditor;
 use crate::text;
 
 const COUNTED: [(StateLook, &str); 6] = [
@@ -83,10 +83,11 @@ pub(super) fn footer(frame: &mut Frame, area: Rect, model: &TuiModel, drawn: &mu
             fixed(&[("q", "back"), ("/", "search"), ("PgUp PgDn", "scroll"), ("y", "copy")])
         }
         (None, Some(_)) => Line::default(),
-        (None, None) if model.typing.is_some() => {
-            fixed(&[("Esc Esc", "ends it"), ("every other key", "goes to the pane")])
-        }
-        (None, None) => hints(&context_hints(model, drawn), model, row, drawn),
+        (None, None) => match &model.typing {
+            Some(typing) if typing.escape_at.is_some() => fixed(&[("Esc", "again ends it")]),
+            Some(_) => fixed(&[("Esc Esc", "ends it"), ("every other key", "goes to the pane")]),
+            None => hints(&context_hints(model, drawn), model, row, drawn),
+        },
     };
     frame.render_widget(line, row);
 }

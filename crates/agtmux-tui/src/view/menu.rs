@@ -16,7 +16,8 @@ const KEY: usize = 5;
 
 pub(super) fn draw(frame: &mut Frame, body: Rect, menu: &TuiMenu, unicode: bool, drawn: &mut DrawnScreen) {
     let rows = menu.body.len() + usize::from(!menu.body.is_empty()) + menu.items.len() + 1;
-    let widest = menu.body.iter().map(|line| line.width()).chain(menu.items.iter().map(|item| item.label.width() + KEY));
+    let widest =
+        menu.body.iter().map(|line| line.width()).chain(menu.items.iter().map(|item| item.label.width() + KEY));
     let wanted = widest.chain([menu.title.width() + 2]).max().unwrap_or(0) + FRAME;
     let width = u16::try_from(wanted).unwrap_or(u16::MAX).clamp(40.min(body.width), body.width);
     let height = u16::try_from(rows + 2).unwrap_or(u16::MAX).min(body.height);
@@ -40,10 +41,7 @@ pub(super) fn draw(frame: &mut Frame, body: Rect, menu: &TuiMenu, unicode: bool,
         }
         let row = Rect { y, height: 1, ..inner };
         let label = text::fit(&label, usize::from(inner.width).saturating_sub(KEY));
-        frame.render_widget(
-            Line::from(vec![Span::styled(format!("{key:>3}  "), theme::KEY), Span::raw(label)]),
-            row,
-        );
+        frame.render_widget(Line::from(vec![Span::styled(format!("{key:>3}  "), theme::KEY), Span::raw(label)]), row);
         drawn.menu.extend(hit.map(|key| (row, key)));
         y += 1;
     }

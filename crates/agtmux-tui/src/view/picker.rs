@@ -28,7 +28,12 @@ pub(super) fn draw(frame: &mut Frame, body: Rect, picker: &TuiPicker, model: &Tu
         PickerKind::Targets => "targets",
     };
     overlay::heading(frame, body, title, &format!("{} of {}", shown.len(), picker.entries.len()));
-    let area = Rect { x: body.x + 1, y: body.y + 2, width: body.width.saturating_sub(2), height: body.height.saturating_sub(2) };
+    let area = Rect {
+        x: body.x + 1,
+        y: body.y + 2,
+        width: body.width.saturating_sub(2),
+        height: body.height.saturating_sub(2),
+    };
     let mut drawn = DrawnScreen::default();
     if shown.is_empty() {
         let says = if picker.entries.is_empty() { picker.empty.as_str() } else { "nothing matches" };

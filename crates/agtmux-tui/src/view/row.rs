@@ -73,8 +73,10 @@ impl RowView<'_> {
     }
 
     fn said(&self) -> String {
-        if self.row.has_ended {
-            return "ended; r resumes it".to_owned();
+        match self.row {
+            row if row.has_ended && row.is_task() => return "ended; t lists the tasks".to_owned(),
+            row if row.has_ended => return "ended; r resumes it".to_owned(),
+            _ => {}
         }
         if let Some(reason) = self.model.filter.reason(self.row, &self.model.screens) {
             return reason;

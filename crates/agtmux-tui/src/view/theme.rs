@@ -78,7 +78,7 @@ impl StateLook {
             Self::Approval => "waits for approval",
             Self::Input => "waits for an answer",
             Self::Error => "error",
-            Self::Unseen => "completed, not seen yet",
+            Self::Unseen => "done, unseen",
             Self::Running => "running",
             Self::Idle => "idle",
             Self::Unknown => "unknown",

@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use agtmux_api::wire::{PaneItem, WatchEvent, WatchEventKind, WatchItem};
 use agtmux_client::StreamSignal;
-use agtmux_core::ids::AgentType;
-use agtmux_core::state::State;
 use agtmux_tui::model::{TerminalColours, TerminalLook, TuiModel};
 use agtmux_tui::update::{TuiEffect, TuiMessage, TuiOutcome, drawn, sync, update};
 use agtmux_tui::view;
@@ -173,18 +171,4 @@ fn text_of(row: &[Cell]) -> String {
         text.push_str(cell.symbol());
     }
     text.trim_end().to_owned()
-}
-
-/// Adds a task in its own pane.
-pub(crate) fn add_task(seat: &mut Seat, pane: u32, name: &str, state: State) {
-    let items = &seat.model.fleet.items().panes;
-    let item = items.values().find(|item| item.identity.pane_id.0 == 6).expect("a recorded pane");
-    let mut item = (**item).clone();
-    item.identity.pane_id.0 = pane;
-    item.identity.session_name = "tasks".into();
-    item.window_name = name.into();
-    item.runtime_id = Some(format!("{pane:032x}"));
-    (item.agent_type, item.state, item.title, item.name) = (Some(AgentType::task()), Some(state), None, None);
-    let event = WatchEvent::of_item(WatchEventKind::Upsert, WatchItem::Pane(Box::new(item)), 150, seat.now);
-    seat.receive([event]);
 }

@@ -1,13 +1,13 @@
 //! Snapshots of the screens. `INSTA_UPDATE=always cargo test -p agtmux-tui screens::` accepts a change.
 
 use agtmux_api::wire::{EvidenceKind, OutputReport, TargetItem, TargetStatus};
-use agtmux_core::state::State;
 use agtmux_core::target::{TargetHealth, TargetKind};
+use agtmux_core::task::{TaskEvent, TaskEventKind};
 use agtmux_tui::model::TerminalLook;
 use agtmux_tui::update::{TuiEffect, TuiMessage, TuiOutcome};
 use crossterm::event::KeyCode;
 
-use crate::fixture::{Seat, add_task};
+use crate::fixture::Seat;
 
 const SIZES: [(u16, u16); 4] = [(120, 40), (80, 24), (60, 20), (40, 10)];
 
@@ -114,9 +114,14 @@ fn several_selected_agents() {
 #[test]
 fn the_tasks() {
     record("tasks", |seat| {
-        add_task(seat, 20, "tests", State::Running);
-        add_task(seat, 21, "server", State::Error);
-        seat.press('t');
+        assert_eq!(seat.press('t'), [TuiEffect::ReadTasks]);
+        let events = [
+            task_event("tests", TaskEventKind::Started, None),
+            task_event("server", TaskEventKind::Input, None),
+            task_event("lint", TaskEventKind::Exited, Some(0)),
+            task_event("tests", TaskEventKind::Exited, Some(3)),
+        ];
+        seat.done(TuiOutcome::Tasks(Ok(events.into())));
     });
 }
 
@@ -128,6 +133,18 @@ fn the_targets() {
         seat.done(TuiOutcome::Targets(Ok(targets.into())));
         seat.key(KeyCode::Down);
     });
+}
+
+fn task_event(task: &str, kind: TaskEventKind, exit_code: Option<i32>) -> TaskEvent {
+    let prompt = (kind == TaskEventKind::Input).then_some("Overwrite? [y/N]");
+    let event = serde_json::json!({
+        "type": kind, "task": task, "window_id": "@7", "pane_id": "%70", "run_id": null, "session": "pi-shop-1",
+        "exit_code": exit_code, "signal": null, "prompt": prompt, "bell_count": null,
+        "recent_output": ["2 tests failed"], "level": "info", "message": "", "seq": 1,
+        "delivery": {"status": true, "notice": true, "message": false, "agent_turn": null},
+        "at": "2026-11-19T11:58:00Z",
+    });
+    serde_json::from_value(event).expect("an event")
 }
 
 /// A healthy target, or one that does not answer.

@@ -6,6 +6,7 @@
 mod agents;
 mod bridge;
 mod harness;
+mod interface;
 mod load;
 mod mirror;
 mod send;
@@ -18,7 +19,7 @@ use harness::BenchRun;
 /// The name of a benchmark, and the function that runs it.
 type Benchmark = (&'static str, fn(&BenchRun));
 
-const BENCHMARKS: [Benchmark; 8] = [
+const BENCHMARKS: [Benchmark; 9] = [
     ("spine", spine::run),
     ("load", load::run),
     ("agents", agents::run),
@@ -27,6 +28,7 @@ const BENCHMARKS: [Benchmark; 8] = [
     ("tasks", tasks::run),
     ("mirror", mirror::run),
     ("ssh", ssh::run),
+    ("interface", interface::run),
 ];
 
 fn main() {

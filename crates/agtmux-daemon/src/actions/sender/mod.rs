@@ -381,12 +381,7 @@ impl<'a> TextSender<'a> {
         Ok((agent.typed_text(&capture.screen), capture))
     }
 
-    fn check_no_dialog(
-        &self,
-        agent: &KnownAgent,
-        capture: &PaneScreen,
-        beside: KeysBesideBox<'_>,
-    ) -> ApiResult<()> {
+    fn check_no_dialog(&self, agent: &KnownAgent, capture: &PaneScreen, beside: KeysBesideBox<'_>) -> ApiResult<()> {
         let reading = capture.reading(agent);
         if reading.dialog().is_none() || self.pane.forced {
             return Ok(());

@@ -182,6 +182,14 @@ mod answered_dialogs {
         }
     }
 
+    /// Dialogs that are swapped before a key of the interface: 2 of them, 100 when AGTMUX_SOAK is set.
+    #[test]
+    fn claude_with_swapped_dialogs_in_the_interface() {
+        if let Err(why) = respond::check_swaps_in_the_interface() {
+            skip(&why);
+        }
+    }
+
     /// Only the screen shows these questions: 3 of them, 20 when AGTMUX_SOAK is set.
     #[test]
     fn claude_questions_without_hooks() {

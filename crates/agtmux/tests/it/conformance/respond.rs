@@ -3,6 +3,7 @@
 mod bridge;
 mod soak;
 mod swaps;
+mod swaps_interface;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -59,6 +60,14 @@ pub(crate) fn check_swaps() -> Result<(), String> {
 }
 
 /// Answers questions of Claude without hooks, so that only the screen shows them: 3 of them, 20 in a soak run.
+/// Swaps dialogs while they are answered in the terminal interface.
+pub(crate) fn check_swaps_in_the_interface() -> Result<(), String> {
+    let agent = real_agents::ALL.into_iter().find(|known| known.name() == "claude").expect("a known agent");
+    let (installed, _) = install_agent(agent, AgentVersionChoice::Pinned)?;
+    with_started_agent(agent, &installed.program_dirs, &LaunchMode::Plain, &swaps_interface::check);
+    Ok(())
+}
+
 pub(crate) fn check_questions_without_hooks() -> Result<(), String> {
     let agent = real_agents::ALL.into_iter().find(|known| known.name() == "claude").expect("a known agent");
     let (installed, _) = install_agent(agent, AgentVersionChoice::Pinned)?;
