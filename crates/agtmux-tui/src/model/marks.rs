@@ -27,7 +27,7 @@ struct Snooze {
 
 impl AgentMarks {
     pub fn is_pinned(&self, key: &AgentKey) -> bool {
-        self.pinned.contains(&key.name())
+        !self.pinned.is_empty() && self.pinned.contains(&key.name())
     }
 
     /// Pins the agent, or no longer. Returns whether it is pinned now.
@@ -37,7 +37,7 @@ impl AgentMarks {
     }
 
     pub fn is_snoozed(&self, key: &AgentKey, item: &PaneItem, now: Timestamp) -> bool {
-        self.snoozed.get(&key.name()).is_some_and(|snooze| snooze.holds(item, now))
+        !self.snoozed.is_empty() && self.snoozed.get(&key.name()).is_some_and(|snooze| snooze.holds(item, now))
     }
 
     /// Puts the agent last until this time, or until it changes.
@@ -55,10 +55,11 @@ impl AgentMarks {
         self.snoozed.values().filter_map(|snooze| snooze.until).filter(|until| *until > now).min()
     }
 
-    /// Forgets agents that are gone, and snoozes that are over.
-    pub fn retain(&mut self, agents: &BTreeMap<String, &PaneItem>, now: Timestamp) {
-        self.pinned.retain(|name| agents.contains_key(name));
-        self.snoozed.retain(|name, snooze| agents.get(name).is_some_and(|item| snooze.holds(item, now)));
+    /// The notes about these agents only.
+    pub fn only_about(&self, agents: &BTreeSet<String>) -> Self {
+        let pinned = self.pinned.intersection(agents).cloned().collect();
+        let snoozed = self.snoozed.iter().filter(|(name, _)| agents.contains(*name));
+        Self { pinned, snoozed: snoozed.map(|(name, snooze)| (name.clone(), snooze.clone())).collect() }
     }
 }
 

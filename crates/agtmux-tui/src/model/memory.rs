@@ -32,7 +32,9 @@ impl TuiModel {
 
     /// What to remember. `before` is what was remembered; an inbox changes only the notes about agents.
     pub fn remember(&self, before: &InterfaceMemory) -> InterfaceMemory {
-        let marks = self.marks.clone();
+        let known = self.list.all().iter().map(|row| row.key.name()).collect();
+        // Without a fleet it is not known which agents are gone.
+        let marks = if self.fleet.is_complete() { self.marks.only_about(&known) } else { self.marks.clone() };
         if self.is_inbox {
             return InterfaceMemory { marks, ..before.clone() };
         }

@@ -103,13 +103,13 @@ impl Seat {
         text.chars().for_each(|c| drop(self.press(c)));
     }
 
-    pub(crate) fn mouse(&mut self, kind: MouseEventKind, column: u16, row: u16) {
+    pub(crate) fn mouse(&mut self, kind: MouseEventKind, column: u16, row: u16) -> Vec<TuiEffect> {
         let event = MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE };
-        self.tell(TuiMessage::Mouse(event));
+        self.tell(TuiMessage::Mouse(event))
     }
 
-    pub(crate) fn click(&mut self, column: u16, row: u16) {
-        self.mouse(MouseEventKind::Down(MouseButton::Left), column, row);
+    pub(crate) fn click(&mut self, column: u16, row: u16) -> Vec<TuiEffect> {
+        self.mouse(MouseEventKind::Down(MouseButton::Left), column, row)
     }
 
     /// Draws, as the program does after each message.

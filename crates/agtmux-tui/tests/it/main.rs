@@ -2,6 +2,7 @@
 
 mod answers;
 mod fixture;
+mod looking;
 mod marks;
 mod pages;
 mod rows;

@@ -23,10 +23,35 @@ struct Totals {
     second_answered: u32,
 }
 
-pub(super) fn check(agent: &DialogTester<'_>) {
+/// Opens the interface beside the agent.
+fn open(agent: &DialogTester<'_>) -> Seat {
     let world = agent.sandbox().world();
     let seat = Seat::open_on(world, world.tmux("seat"), &format!("env -u TMUX {PROGRAM}"));
     seat.server.run(&["resize-window", "-t", "=seat:", "-x", "120", "-y", "40"]);
+    seat
+}
+
+/// Approves the dialog of the agent with a key of the interface.
+pub(super) fn check_answer(agent: &DialogTester<'_>) {
+    let seat = open(agent);
+    let file = "answered-in-the-interface";
+    agent.prompt_for_dialog(&format!("RUN touch {file}"), file);
+    seat.wait_for_texts(&["waits for approval", file, "a approve"]);
+    // A key that comes too soon after the dialog is not taken.
+    let answered = poll_until(RESPONSE_TIMEOUT, || {
+        let screen = seat.screen();
+        if screen.contains("waits for approval") && !screen.contains("answering") {
+            seat.press(&["a"]);
+        }
+        agent.file_exists(file).then_some(())
+    });
+    assert!(answered.is_some(), "{}\n{}", seat.screen(), agent.driver.screen_text());
+    seat.press(&["q"]);
+    seat.assert_ended("0");
+}
+
+pub(super) fn check(agent: &DialogTester<'_>) {
+    let seat = open(agent);
     let (mut random, mut totals) = (SeededRandom::new(), Totals::default());
     let rounds = if soak() { 100 } else { 2 };
     for round in 0..rounds {
