@@ -32,7 +32,7 @@ pub use reader::{ReaderSubject, TextReader};
 pub use shown::{DrawnDialog, DrawnScreen, PanePreview};
 pub use typing::{PaneTyping, TypedKey};
 
-use crate::keymap::KeyMap;
+use crate::keymap::{KeyMap, TuiCommand};
 
 /// The event stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,6 +138,11 @@ impl TuiModel {
     /// How many agents wait, also those that the filter hides.
     pub fn waiting(&self) -> usize {
         self.list.all().iter().filter(|row| row.is_waiting()).count()
+    }
+
+    /// The key of a command, as the screen shows it.
+    pub fn key(&self, command: TuiCommand) -> String {
+        self.keys.label(command, self.look.unicode)
     }
 
     pub fn target(&self) -> Option<AgentTarget> {

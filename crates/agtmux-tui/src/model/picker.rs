@@ -43,6 +43,7 @@ pub enum EntryLook {
     Plain,
     Key,
     Good,
+    Done,
     Busy,
     Bad,
 }

@@ -4,6 +4,7 @@ use agtmux_api::wire::{ActionGuards, KillAction, KillSignal, OutputAction, Resum
 
 use super::{CLIENT_NAME, TuiEffect, preview};
 use crate::editor::TextEditor;
+use crate::keymap::TuiCommand;
 use crate::model::{
     AgentKey, AgentTarget, ComposePurpose, ComposedText, MenuChoice, MenuItem, ReaderSubject, TextReader, TuiMenu,
     TuiModel, TuiNotice, TuiOverlay,
@@ -56,10 +57,16 @@ pub(super) fn submit_prompt(model: &mut TuiModel, agents: Vec<AgentTarget>, text
 fn why_no_prompt(model: &TuiModel, key: &AgentKey) -> Option<TuiNotice> {
     let row = model.list.all().iter().find(|row| row.key == *key)?;
     if row.has_ended {
-        return Some(TuiNotice::error("the agent has ended", Some("r resumes it".to_owned())));
+        return Some(TuiNotice::error(
+            "the agent has ended",
+            Some(format!("{} resumes it", model.key(TuiCommand::Resume))),
+        ));
     }
     row.item.dialog.as_ref()?;
-    Some(TuiNotice::error("a dialog is open: answer it first", Some("f answers with free text".to_owned())))
+    Some(TuiNotice::error(
+        "a dialog is open: answer it first",
+        Some(format!("{} answers with free text", model.key(TuiCommand::FreeText))),
+    ))
 }
 
 pub(super) fn read_output(model: &mut TuiModel) -> Vec<TuiEffect> {
@@ -109,22 +116,23 @@ pub(super) fn confirm_kill(model: &mut TuiModel) {
         several => {
             let room = usize::from(model.drawn.body_height).saturating_sub(8);
             if several.len() > room {
-                let text = format!("too many agents to list on this screen: select at most {room}");
+                let text = format!("this screen can list only {room} agents: make it larger, or select fewer");
                 return model.notice = Some(TuiNotice::error(text, None));
             }
             let body = several.iter().map(|agent| agent.label.clone()).collect();
             (format!("stop {} agents?", several.len()), body)
         }
     };
-    let item = |key, label: &str, signal| MenuItem {
+    let it = if agents.len() == 1 { "it" } else { "them" };
+    let item = |key, (verb, way): (&str, &str), signal| MenuItem {
         key,
-        label: label.to_owned(),
+        label: format!("{verb} {it} with {way}"),
         choice: MenuChoice::Kill { agents: agents.clone(), signal },
     };
     let items = vec![
-        item('y', "interrupt with Ctrl-C", KillSignal::Int),
-        item('t', "end with SIGTERM", KillSignal::Term),
-        item('K', "end with SIGKILL", KillSignal::Kill),
+        item('y', ("interrupt", "Ctrl-C"), KillSignal::Int),
+        item('t', ("end", "SIGTERM"), KillSignal::Term),
+        item('K', ("end", "SIGKILL"), KillSignal::Kill),
     ];
     model.overlay = Some(TuiOverlay::Menu(TuiMenu { title, body, items, dismissed: "nothing was sent" }));
 }

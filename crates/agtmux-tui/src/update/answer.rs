@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::{CLIENT_NAME, TuiEffect, asks_the_same};
 use crate::editor::TextEditor;
+use crate::keymap::TuiCommand;
 use crate::model::{
     AgentKey, AgentRow, ComposePurpose, ComposedText, MenuChoice, MenuItem, TuiMenu, TuiModel, TuiNotice, TuiOverlay,
     shown, target_of,
@@ -109,7 +110,7 @@ fn confirm_all(model: &mut TuiModel, answer: &DialogAnswer) {
         Some(other) => {
             Some(format!("{} asks something else: + selects those that ask the same", target_of(other).label))
         }
-        None if members.len() > room => Some(format!("too many agents to list on this screen: select at most {room}")),
+        None if members.len() > room => Some(format!("this screen can list only {room} agents: make it larger, or select fewer")),
         None => None,
     };
     if let Some(text) = refusal {
@@ -185,7 +186,10 @@ fn check_shown(model: &TuiModel, refuses: bool, now: Timestamp) -> Result<(), Tu
         return refusal("this dialog has just appeared; read it, then press the key again");
     }
     if !shown.is_read && !refuses {
-        return refusal("PgDn shows the rest of the dialog; read it, then answer");
+        return refusal(&format!(
+            "{} shows the rest of the dialog; read it, then answer",
+            model.key(TuiCommand::ScrollDown)
+        ));
     }
     Ok(())
 }

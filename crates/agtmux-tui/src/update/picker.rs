@@ -1,7 +1,7 @@
 //! The palette, the list of keys, the tasks and the targets.
 
 use agtmux_api::wire::{EvidenceKind, TargetItem};
-use agtmux_core::target::TargetHealth;
+use agtmux_core::target::{TargetHealth, TargetKind};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::Timestamp;
 
@@ -71,8 +71,9 @@ fn target_entry(target: &TargetItem, now: Timestamp) -> PickerEntry {
         TargetHealth::Down => EntryLook::Bad,
     };
     let by = match (status.evidence, &status.agtmux_version) {
+        _ if status.kind == TargetKind::Local => "this machine".to_owned(),
         (EvidenceKind::Native, Some(version)) => format!("agtmux {version}"),
-        (EvidenceKind::Native, None) => "this machine".to_owned(),
+        (EvidenceKind::Native, None) => "agtmux".to_owned(),
         (EvidenceKind::Screen, _) => "without agtmux".to_owned(),
         (EvidenceKind::Nothing, _) => "not connected".to_owned(),
     };
@@ -82,7 +83,7 @@ fn target_entry(target: &TargetItem, now: Timestamp) -> PickerEntry {
     PickerEntry {
         section: "",
         head: status.name.clone(),
-        text: format!("{:<9} {since:>3}  {by:<16} {} agents, {} panes", status.health, target.agents, target.panes),
+        text: format!("{:<9} {since:>3}  {by:<16} agents {}, panes {}", status.health, target.agents, target.panes),
         note: (!why.is_empty()).then(|| why.join("; ")),
         look,
         choice: PickerChoice::Connect(status.name.clone()),

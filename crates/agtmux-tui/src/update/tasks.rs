@@ -57,9 +57,9 @@ pub(super) fn receive(model: &mut TuiModel, events: &[TaskEvent], now: Timestamp
 
 fn entry(model: &TuiModel, event: &TaskEvent, now: Timestamp) -> PickerEntry {
     let (look, state) = match (event.state(), event.kind) {
-        (None, _) => (EntryLook::Plain, "its window is closed".to_owned()),
+        (None, _) => (EntryLook::Done, "its window is closed".to_owned()),
         (Some(State::WaitingInput), _) => (EntryLook::Busy, "waits for input".to_owned()),
-        (Some(State::Completed), _) => (EntryLook::Plain, "ended with 0".to_owned()),
+        (Some(State::Completed), _) => (EntryLook::Done, "ended with 0".to_owned()),
         (Some(_), TaskEventKind::Exited) => (EntryLook::Bad, ending(event)),
         (Some(_), _) => (EntryLook::Good, "running".to_owned()),
     };

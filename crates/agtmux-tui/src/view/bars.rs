@@ -144,7 +144,7 @@ fn context_hints(model: &TuiModel, drawn: &DrawnScreen) -> Vec<TuiCommand> {
 /// As many hints as fit, and what a click on them does. The last two are always shown.
 fn hints(commands: &[TuiCommand], model: &TuiModel, row: Rect, drawn: &mut DrawnScreen) -> Line<'static> {
     let of = |command: &TuiCommand| {
-        let key = model.keys.label(*command, model.look.unicode);
+        let key = model.key(*command);
         (!key.is_empty()).then(|| (*command, key, entry_of(*command).hint))
     };
     let all: Vec<_> = commands.iter().filter_map(of).collect();

@@ -9,6 +9,7 @@ use ratatui::text::{Line, Span};
 
 use super::theme::{self, StateLook};
 use super::{dialog, list, when};
+use crate::keymap::TuiCommand;
 use crate::model::{AgentRow, DrawnDialog, DrawnScreen, TuiModel};
 use crate::{sgr, text};
 
@@ -29,7 +30,8 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, model: &TuiModel, now: Timesta
         drawn.dialog = dialog.map(|dialog| drawn_dialog(row, dialog, now, true));
     } else if let Some(dialog) = dialog {
         rest = draw_dialog(frame, rest, model, row, dialog, now, drawn);
-        mark_more(frame, area, rest, drawn.max_detail_scroll - model.detail_scroll.min(drawn.max_detail_scroll));
+        let key = model.key(TuiCommand::ScrollDown);
+        mark_more(frame, area, rest, &key, drawn.max_detail_scroll - model.detail_scroll.min(drawn.max_detail_scroll));
     }
     preview(frame, rest, row, model, drawn);
 }
@@ -68,9 +70,9 @@ fn below(frame: &mut Frame, area: Rect, lines: &[Line]) -> Rect {
 }
 
 /// Says that the dialog goes on below the screen.
-fn mark_more(frame: &mut Frame, area: Rect, rest: Rect, lines: usize) {
+fn mark_more(frame: &mut Frame, area: Rect, rest: Rect, key: &str, lines: usize) {
     if lines > 0 {
-        let label = format!(" PgDn: {lines} more ");
+        let label = format!(" {key}: {lines} more ");
         let x = area.right().saturating_sub(u16::try_from(label.len()).unwrap_or(area.width));
         frame.buffer_mut().set_string(x.max(area.x), rest.y.saturating_sub(1), label, theme::ACCENT.reversed());
     }
@@ -156,7 +158,7 @@ fn preview(frame: &mut Frame, area: Rect, row: &AgentRow, model: &TuiModel, draw
 fn rule(frame: &mut Frame, area: Rect, model: &TuiModel, back: usize) {
     let unicode = model.look.unicode;
     let (label, style) = match (&model.typing, back) {
-        (Some(_), _) => (" your keys go to this pane; Esc Esc ends it ".to_owned(), theme::ACCENT.reversed()),
+        (Some(_), _) => (" your keys go here; Esc Esc ends it ".to_owned(), theme::ACCENT.reversed()),
         (None, 0) => (" screen ".to_owned(), theme::DIM),
         (None, back) => {
             let newer = if model.preview.has_newer { "; the pane has written since" } else { "" };

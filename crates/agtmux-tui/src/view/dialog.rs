@@ -27,9 +27,11 @@ pub(super) fn lines(
     if !dialog.options.is_empty() {
         lines.push((Line::default(), None));
     }
-    let is_answered = model.answering.as_ref() == Some(&row.key);
-    let keys = if is_answered { Line::styled("answering…", theme::DIM) } else { keys(model, row, dialog) };
-    lines.push((keys, None));
+    if model.answering.as_ref() == Some(&row.key) {
+        lines.push((Line::styled("answering…", theme::DIM), None));
+    } else {
+        lines.extend(keys(model, row, dialog).into_iter().map(|line| (line, None)));
+    }
     lines
 }
 
@@ -68,25 +70,24 @@ fn option_lines(model: &TuiModel, dialog: &Dialog, n: u32, label: &str, width: u
     rows.into_iter().enumerate().map(|(at, row)| if at == 0 { first(row) } else { next(row) }).collect()
 }
 
-fn keys(model: &TuiModel, row: &AgentRow, dialog: &Dialog) -> Line<'static> {
-    let same = model.list.rows().filter(|other| other.key != row.key && asks_the_same(row, other)).count();
-    let key = |command| model.keys.label(command, model.look.unicode);
-    let mut words: Vec<(String, String)> = Vec::new();
+/// The keys that answer, and below them the key for agents that ask the same.
+fn keys(model: &TuiModel, row: &AgentRow, dialog: &Dialog) -> Vec<Line<'static>> {
+    let mut words = Vec::new();
     if !model.marked.is_empty() {
-        words.push((key(TuiCommand::Attach), "answer".to_owned()));
+        words.push((TuiCommand::Attach, "answer".to_owned()));
     }
     if dialog.kind == DialogKind::Approval {
-        words.push((key(TuiCommand::Approve), "approve".to_owned()));
+        words.push((TuiCommand::Approve, "approve".to_owned()));
     }
-    words.push((key(TuiCommand::Deny), "deny".to_owned()));
-    words.push((key(TuiCommand::FreeText), "free text".to_owned()));
-    if same > 0 {
-        words.push((key(TuiCommand::SelectSame), format!("{same} more ask the same")));
-    }
-    let mut spans = Vec::new();
-    for (key, word) in words {
-        spans.push(Span::styled(key, theme::KEY));
-        spans.push(Span::styled(format!(" {word}   "), theme::DIM));
-    }
-    Line::from(spans)
+    words.push((TuiCommand::Deny, "deny".to_owned()));
+    words.push((TuiCommand::FreeText, "free text".to_owned()));
+    let same = model.list.rows().filter(|other| other.key != row.key && asks_the_same(row, other)).count();
+    let more = (same > 0).then(|| (TuiCommand::SelectSame, format!("{same} more ask the same")));
+    let line = |words: Vec<(TuiCommand, String)>| {
+        let spans = words.into_iter().flat_map(|(command, word)| {
+            [Span::styled(model.key(command), theme::KEY), Span::styled(format!(" {word}   "), theme::DIM)]
+        });
+        Line::from(spans.collect::<Vec<_>>())
+    };
+    [words].into_iter().chain(more.map(|more| vec![more])).map(line).collect()
 }

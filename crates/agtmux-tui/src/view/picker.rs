@@ -91,6 +91,8 @@ fn entry_line(entry: &PickerEntry, head: usize, width: usize, unicode: bool, is_
         (EntryLook::Key, _) => ("", theme::KEY),
         (EntryLook::Good, true) => ("● ", theme::GOOD),
         (EntryLook::Good, false) => ("* ", theme::GOOD),
+        (EntryLook::Done, true) => ("○ ", theme::DIM),
+        (EntryLook::Done, false) => ("o ", theme::DIM),
         (EntryLook::Busy, true) => ("◐ ", theme::ACCENT),
         (EntryLook::Busy, false) => ("~ ", theme::ACCENT),
         (EntryLook::Bad, true) => ("✗ ", theme::ERROR),

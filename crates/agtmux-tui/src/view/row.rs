@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::theme::{self, StateLook};
 use super::{list, when};
+use crate::keymap::TuiCommand;
 use crate::model::shown::summary;
 use crate::model::{AgentRow, TuiModel};
 use crate::text;
@@ -74,8 +75,10 @@ impl RowView<'_> {
 
     fn said(&self) -> String {
         match self.row {
-            row if row.has_ended && row.is_task() => return "ended; t lists the tasks".to_owned(),
-            row if row.has_ended => return "ended; r resumes it".to_owned(),
+            row if row.has_ended && row.is_task() => {
+                return format!("ended; {} lists the tasks", self.model.key(TuiCommand::Tasks));
+            }
+            row if row.has_ended => return format!("ended; {} resumes it", self.model.key(TuiCommand::Resume)),
             _ => {}
         }
         if let Some(reason) = self.model.filter.reason(self.row, &self.model.screens) {

@@ -125,5 +125,5 @@ fn a_list_of_agents_that_does_not_fit_is_refused() {
         seat.press(' ');
     }
     seat.press('x');
-    assert!(seat.notice().starts_with("too many agents"), "{}", seat.notice());
+    assert!(seat.notice().starts_with("this screen can list only"), "{}", seat.notice());
 }

@@ -14,7 +14,7 @@ fn keys_are_typed_into_the_pane_of_the_agent() {
     let seat = Seat::open(&fixture.world, "");
     seat.wait_for_texts(&["1 idle", "earlier"]);
     seat.press(&["Tab"]);
-    seat.wait_for_texts(&["your keys go to this pane"]);
+    seat.wait_for_texts(&["your keys go here"]);
     seat.write("q é");
     // A single Escape goes to the pane.
     seat.press(&["Escape"]);
@@ -46,7 +46,7 @@ fn a_dialog_can_be_answered_by_typing_into_its_pane() {
     let seat = Seat::open(&fixture.world, "");
     seat.wait_for_texts(&["rm -r build"]);
     seat.press(&["Tab"]);
-    seat.wait_for_texts(&["your keys go to this pane", "Esc to cancel"]);
+    seat.wait_for_texts(&["your keys go here", "Esc to cancel"]);
     // A key that comes too soon after the dialog is not taken, so press it until it is.
     wait_until("the answer", SOON, || {
         if fixture.item(&agent).is_some_and(|item| item["state"] == "waiting_approval") {
@@ -161,7 +161,7 @@ fn a_wrong_setting_of_the_interface_is_named() {
     let fixture = ActionFixture::new("interface.keys.sned = \"S\"");
     let seat = Seat::open(&fixture.world, "");
     seat.wait_for_texts(&["there is no command 'sned'"]);
-    seat.assert_ended("1");
+    wait_until("the exit status", SOON, || seat.file("status").trim() == "1");
 }
 
 #[test]
