@@ -11,8 +11,7 @@ use crate::commands::{
 };
 use crate::jq::{self, JqFilter};
 
-const MORE_HELP: &str =
-    "`agtmux COMMAND --help` explains a command. `agtmux --help` adds the exit codes.";
+const MORE_HELP: &str = "`agtmux COMMAND --help` explains a command. `agtmux --help` adds the exit codes.";
 
 const EXIT_CODES: &str = "\
 Exit codes:

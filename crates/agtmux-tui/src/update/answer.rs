@@ -110,7 +110,9 @@ fn confirm_all(model: &mut TuiModel, answer: &DialogAnswer) {
         Some(other) => {
             Some(format!("{} asks something else: + selects those that ask the same", target_of(other).label))
         }
-        None if members.len() > room => Some(format!("this screen can list only {room} agents: make it larger, or select fewer")),
+        None if members.len() > room => {
+            Some(format!("this screen can list only {room} agents: make it larger, or select fewer"))
+        }
         None => None,
     };
     if let Some(text) = refusal {

@@ -80,7 +80,9 @@ fn measure(world: &TestWorld, tmux: &TestTmuxServer, plan: &InterfaceBenchPlan) 
     let changes = StateChanges::start(world, CHANGING);
     eprintln!("keys during changes");
     let keys_busy = keys(&mut seat, plan.keys, Some("\u{1b}[7m"));
-    let [busy_cpu] = percent([CpuScope::Alone(seat.process.id())], || drop(seat.bytes_within(plan.busy)));
+    let [busy_cpu] = percent([CpuScope::Alone(seat.process.id())], || {
+        seat.bytes_within(plan.busy);
+    });
     let rate = changes.rate();
     let choose_tree = choose_tree(tmux, plan.keys.min(100));
     drop(changes);
