@@ -1,6 +1,10 @@
-//! The one table of keys. The keys, the help and the hints all come from it.
+//! The one table of commands and keys. The keys, the hints, the help and the palette all come from it.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+mod combo;
+mod map;
+
+pub use combo::{KeyCombo, UnknownKey};
+pub use map::{CustomCommand, KeyAction, KeyMap, KeyMapError};
 
 /// What a key does on the main screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,18 +21,29 @@ pub enum TuiCommand {
     Approve,
     Deny,
     FreeText,
+    SelectSame,
     Attach,
+    TypeInPane,
     Send,
     Output,
     Kill,
     Resume,
     Explain,
     History,
+    Copy,
+    Seen,
+    Snooze,
+    Pin,
+    SelectSeveral,
     Filter,
     WaitingOnly,
     Grouping,
     Details,
+    Tasks,
+    Targets,
+    Audit,
     Back,
+    Palette,
     Help,
     Quit,
 }
@@ -43,8 +58,6 @@ pub enum KeySection {
 }
 
 impl KeySection {
-    pub const ALL: [Self; 4] = [Self::Move, Self::Answer, Self::Act, Self::Look];
-
     pub fn title(self) -> &'static str {
         match self {
             Self::Move => "Move",
@@ -57,12 +70,11 @@ impl KeySection {
 
 /// One row of the table.
 #[derive(Debug)]
-pub struct KeyBinding {
+pub struct CommandEntry {
     pub command: TuiCommand,
-    codes: &'static [KeyCode],
-    /// A key with Ctrl.
-    control: Option<char>,
-    /// The keys as the help shows them.
+    /// The name in the configuration.
+    pub name: &'static str,
+    /// The keys unless the configuration says otherwise, in the same notation.
     pub keys: &'static str,
     /// A word or two for the line of hints.
     pub hint: &'static str,
@@ -70,113 +82,85 @@ pub struct KeyBinding {
     pub section: KeySection,
 }
 
-const fn bind(
+const fn entry(
+    section: KeySection,
     command: TuiCommand,
-    codes: &'static [KeyCode],
+    name: &'static str,
     keys: &'static str,
     hint: &'static str,
     help: &'static str,
-    section: KeySection,
-) -> KeyBinding {
-    KeyBinding { command, codes, control: None, keys, hint, help, section }
+) -> CommandEntry {
+    CommandEntry { command, name, keys, hint, help, section }
 }
 
-use KeyCode::{Char, Down, End, Enter, Esc, Home, PageDown, PageUp, Right, Tab, Up};
 use KeySection::{Act, Answer, Look, Move};
+use TuiCommand as C;
 
-pub static KEYS: [KeyBinding; 26] = [
-    bind(TuiCommand::SelectNext, &[Char('j'), Down], "j ↓", "down", "select the next agent", Move),
-    bind(TuiCommand::SelectPrevious, &[Char('k'), Up], "k ↑", "up", "select the previous agent", Move),
-    bind(TuiCommand::NextWaiting, &[Char('n')], "n", "next", "select the next waiting agent", Move),
-    bind(TuiCommand::PreviousWaiting, &[Char('N')], "N", "previous", "select the previous waiting agent", Move),
-    bind(TuiCommand::SelectFirst, &[Home, Char('<')], "Home", "first", "select the first agent", Move),
-    bind(TuiCommand::SelectLast, &[End, Char('>')], "End", "last", "select the last agent", Move),
-    bind(TuiCommand::ScrollUp, &[PageUp], "PgUp", "scroll", "scroll the dialog or the preview up", Move),
-    bind(TuiCommand::ScrollDown, &[PageDown], "PgDn", "scroll", "scroll the dialog or the preview down", Move),
-    bind(
-        TuiCommand::Choose,
-        &[Char('1'), Char('2'), Char('3'), Char('4'), Char('5'), Char('6'), Char('7'), Char('8'), Char('9')],
-        "1-9",
+/// All commands, in the order of the help.
+pub static COMMANDS: [CommandEntry; 37] = [
+    entry(Move, C::SelectNext, "down", "j down", "down", "select the next agent"),
+    entry(Move, C::SelectPrevious, "up", "k up", "up", "select the previous agent"),
+    entry(Move, C::NextWaiting, "next-waiting", "n", "next", "select the next waiting agent"),
+    entry(Move, C::PreviousWaiting, "previous-waiting", "N", "previous", "select the previous waiting agent"),
+    entry(Move, C::SelectFirst, "first", "home <", "first", "select the first agent"),
+    entry(Move, C::SelectLast, "last", "end >", "last", "select the last agent"),
+    entry(Move, C::ScrollUp, "scroll-up", "pgup", "scroll", "scroll the dialog or the screen of the agent up"),
+    entry(Move, C::ScrollDown, "scroll-down", "pgdn", "scroll", "scroll the dialog or the screen of the agent down"),
+    entry(
+        Answer,
+        C::Choose,
+        "option",
+        "1 2 3 4 5 6 7 8 9",
         "option",
         "choose this option; if several may be chosen, mark it, and Enter answers",
-        Answer,
     ),
-    bind(TuiCommand::Approve, &[Char('a')], "a", "approve", "approve this one request", Answer),
-    bind(TuiCommand::Deny, &[Char('d')], "d", "deny", "deny the request, or close the dialog", Answer),
-    bind(TuiCommand::FreeText, &[Char('f')], "f", "free text", "answer with free text", Answer),
-    bind(TuiCommand::Attach, &[Enter], "Enter", "attach", "go to the agent's pane; detach to come back", Act),
-    bind(TuiCommand::Send, &[Char('s')], "s", "send", "write a prompt", Act),
-    bind(TuiCommand::Output, &[Char('o')], "o", "output", "read the output, scroll and search", Act),
-    bind(TuiCommand::Kill, &[Char('x')], "x", "stop", "interrupt or end the agent; asks first", Act),
-    bind(TuiCommand::Resume, &[Char('r')], "r", "resume", "start an ended agent again", Act),
-    bind(TuiCommand::Explain, &[Char('e')], "e", "why", "why agtmux shows this state", Act),
-    bind(TuiCommand::History, &[Char('h')], "h", "history", "earlier states, and how long each lasted", Act),
-    bind(TuiCommand::Filter, &[Char('/')], "/", "filter", "filter by name, place, question, directory and title", Look),
-    bind(TuiCommand::WaitingOnly, &[Char('w')], "w", "waiting", "show waiting agents only, or all", Look),
-    bind(TuiCommand::Grouping, &[Char('g')], "g", "group", "group by session, directory, state, or not", Look),
-    bind(TuiCommand::Details, &[Tab, Right, Char('l')], "Tab", "details", "show the agent on a narrow terminal", Look),
-    bind(TuiCommand::Back, &[Esc, KeyCode::Left], "Esc", "back", "go back; remove the filter", Look),
-    bind(TuiCommand::Help, &[Char('?')], "?", "keys", "list the keys", Look),
-    KeyBinding {
-        control: Some('c'),
-        ..bind(TuiCommand::Quit, &[Char('q')], "q Ctrl-C", "quit", "quit; the agents go on", Look)
-    },
+    entry(Answer, C::Approve, "approve", "a", "approve", "approve this one request"),
+    entry(Answer, C::Deny, "deny", "d", "deny", "deny the request, or close the dialog"),
+    entry(Answer, C::FreeText, "free-text", "f", "free text", "answer with free text"),
+    entry(
+        Answer,
+        C::SelectSame,
+        "select-same",
+        "+",
+        "same",
+        "select all agents that ask the same, to answer them together",
+    ),
+    entry(Act, C::Attach, "attach", "enter", "attach", "go to the agent's pane; detach to come back"),
+    entry(Act, C::TypeInPane, "type", "tab", "type", "type into the agent's pane from here; Esc Esc ends it"),
+    entry(Act, C::Send, "send", "s", "send", "write a prompt"),
+    entry(Act, C::Output, "output", "o", "output", "read the output, scroll and search"),
+    entry(Act, C::Kill, "stop", "x", "stop", "interrupt or end the agent; asks first"),
+    entry(Act, C::Resume, "resume", "r", "resume", "start an ended agent again"),
+    entry(Act, C::Explain, "why", "e", "why", "why agtmux shows this state"),
+    entry(Act, C::History, "history", "h", "history", "earlier states, and how long each lasted"),
+    entry(Act, C::Copy, "copy", "y", "copy", "copy the command, the screen or the directory"),
+    entry(Act, C::Seen, "seen", "v", "seen", "mark the result as seen"),
+    entry(Act, C::Snooze, "snooze", "z", "snooze", "put the agent last, for a time or until it changes"),
+    entry(Act, C::Pin, "pin", "p", "pin", "keep the agent at the top, or no longer"),
+    entry(Act, C::SelectSeveral, "select", "space", "select", "select several agents, to send to or stop all of them"),
+    entry(Look, C::Filter, "filter", "/", "filter", "filter by name, place, question, directory, title and screen"),
+    entry(Look, C::WaitingOnly, "waiting-only", "w", "waiting", "show waiting agents only, or all"),
+    entry(Look, C::Grouping, "group", "g", "group", "group by session, directory, state, or not"),
+    entry(Look, C::Details, "details", "l right", "details", "show the agent on a narrow terminal"),
+    entry(Look, C::Tasks, "tasks", "t", "tasks", "background tasks and their output"),
+    entry(Look, C::Targets, "targets", "T", "targets", "hosts, their health, and connecting again"),
+    entry(Look, C::Audit, "audit", "A", "audit", "who did what to which agent"),
+    entry(Look, C::Back, "back", "esc left", "back", "go back; remove the filter or the selection"),
+    entry(Look, C::Palette, "palette", ":", "commands", "run a command by its name"),
+    entry(Look, C::Help, "keys", "?", "keys", "list the keys; type to filter"),
+    entry(Look, C::Quit, "quit", "q ctrl-c", "quit", "quit; the agents go on"),
 ];
 
-/// The command of a key on the main screen.
-pub fn command_of(key: KeyEvent) -> Option<TuiCommand> {
-    let control = key.modifiers.contains(KeyModifiers::CONTROL);
-    let is_pressed = |binding: &&KeyBinding| match key.code {
-        Char(c) if control => binding.control == Some(c),
-        _ if key.modifiers.contains(KeyModifiers::ALT) => false,
-        code => binding.codes.contains(&code),
-    };
-    KEYS.iter().find(is_pressed).map(|binding| binding.command)
-}
-
-/// The help: every key, by section.
-pub fn help_lines() -> Vec<String> {
-    let mut lines = Vec::new();
-    for section in KeySection::ALL {
-        lines.push(format!("\u{1b}[1m{}\u{1b}[0m", section.title()));
-        let rows = KEYS.iter().filter(|binding| binding.section == section);
-        lines.extend(rows.map(|binding| format!("  {:<9} {}", binding.keys, binding.help)));
-        lines.push(String::new());
-    }
-    lines.push("\u{1b}[1mMouse\u{1b}[0m".to_owned());
-    lines.push("  click     select an agent".to_owned());
-    lines.push("  wheel     scroll what is under the pointer".to_owned());
-    lines
-}
-
-impl KeyBinding {
-    /// The first of the keys.
-    pub fn key(&self) -> &'static str {
-        self.keys.split(' ').next().unwrap_or(self.keys)
-    }
-}
-
 /// The row of a command.
-pub fn binding(command: TuiCommand) -> Option<&'static KeyBinding> {
-    KEYS.iter().find(|binding| binding.command == command)
+pub fn entry_of(command: TuiCommand) -> &'static CommandEntry {
+    let found = COMMANDS.iter().find(|entry| entry.command == command);
+    found.unwrap_or_else(|| unreachable!("every command has a row"))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_key_has_one_command() {
-        let mut seen: Vec<KeyCode> = Vec::new();
-        for code in KEYS.iter().flat_map(|binding| binding.codes) {
-            assert!(!seen.contains(code), "{code:?} has two commands");
-            seen.push(*code);
-        }
-        for binding in &KEYS {
-            assert_eq!(command_of(KeyEvent::from(binding.codes[0])), Some(binding.command));
-        }
-        let quit = KeyEvent::new(Char('c'), KeyModifiers::CONTROL);
-        assert_eq!(command_of(quit), Some(TuiCommand::Quit));
-        assert_eq!(command_of(KeyEvent::new(Char('a'), KeyModifiers::CONTROL)), None);
-    }
-}
+/// What the mouse does, for the help.
+pub const MOUSE: [(&str, &str); 4] = [
+    ("click", "select an agent; on a hint in the last row, run it"),
+    ("click again", "go to the agent's pane"),
+    ("right click", "select several agents"),
+    ("wheel", "scroll what is under the pointer"),
+];

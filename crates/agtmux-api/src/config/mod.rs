@@ -2,6 +2,7 @@
 //! `agtmux config show --defaults` prints it with its comments.
 
 mod agent_actions;
+mod interface;
 mod notify;
 mod web;
 mod yaml;
@@ -14,6 +15,7 @@ use agtmux_core::named_enum;
 use serde::{Deserialize, Serialize};
 
 pub use agent_actions::{AgentAction, AgentActions};
+pub use interface::{InterfaceCommand, InterfaceConfig, InterfaceTheme, KeyNames};
 pub use notify::{NotifyConfig, NotifyRuleConfig, QuietSpan};
 pub use web::{ListenAddress, ProxyUser, PublicUrl, WebConfig};
 
@@ -35,6 +37,7 @@ pub struct Config {
     pub web: WebConfig,
     pub tasks: TasksConfig,
     pub worktrees: WorktreesConfig,
+    pub interface: InterfaceConfig,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

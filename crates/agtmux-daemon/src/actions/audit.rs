@@ -101,6 +101,10 @@ pub(super) fn keys_summary(config: &Config, keys: &[TmuxKey]) -> Option<String> 
     if keys.is_empty() {
         return None;
     }
+    if let [TmuxKey::Character(_)] = keys {
+        // It may be one of many that together are a password, which could not be recognised.
+        return Some("1 key".to_owned());
+    }
     if !config.audit.store_text {
         return Some(format!("{} keys", keys.len()));
     }
@@ -180,6 +184,7 @@ mod tests {
         let keys: Vec<TmuxKey> = SECRET.chars().map(TmuxKey::Character).chain([TmuxKey::enter()]).collect();
         assert_eq!(keys_summary(&config, &keys).as_deref(), Some("keys [redacted:github] Enter"));
         assert_eq!(keys_summary(&config, &[]), None);
+        assert_eq!(keys_summary(&config, &keys[..1]).as_deref(), Some("1 key"));
         config.audit.store_text = false;
         assert_eq!(keys_summary(&config, &keys).as_deref(), Some("41 keys"));
     }

@@ -3,12 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::agents::{AgentKey, AgentRow};
-use super::filter::RowFilter;
+use super::filter::{ReadScreens, RowFilter};
 use super::grouping::RowGrouping;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListLine {
-    Group { title: String, agents: usize },
+    Group {
+        title: String,
+        agents: usize,
+        /// The directory of all agents of the group, if it is the same.
+        directory: Option<String>,
+    },
     Agent(AgentRow),
 }
 
@@ -27,6 +32,8 @@ pub struct AgentList {
     all: Vec<AgentRow>,
     lines: Vec<ListLine>,
     selected: Option<RowSelection>,
+    /// The name of the agent to select once it is listed.
+    awaited: Option<String>,
     /// Whether the shown order is older than the agents.
     pub is_stale: bool,
 }
@@ -74,8 +81,8 @@ impl AgentList {
     }
 
     /// Orders and groups the rows again. The selection stays with its agent.
-    pub fn arrange(&mut self, grouping: RowGrouping, filter: &RowFilter) {
-        let rows = self.all.iter().filter(|row| filter.accepts(row));
+    pub fn arrange(&mut self, grouping: RowGrouping, filter: &RowFilter, screens: &ReadScreens) {
+        let rows = self.all.iter().filter(|row| filter.accepts(row, screens));
         let mut groups: Vec<(String, Vec<&AgentRow>)> = Vec::new();
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
         for row in rows {
@@ -89,7 +96,8 @@ impl AgentList {
         self.lines.clear();
         for (title, members) in groups {
             if grouping != RowGrouping::None {
-                self.lines.push(ListLine::Group { title, agents: members.len() });
+                let directory = common_directory(&members);
+                self.lines.push(ListLine::Group { title, agents: members.len(), directory });
             }
             self.lines.extend(members.into_iter().map(|row| ListLine::Agent(row.clone())));
         }
@@ -101,13 +109,20 @@ impl AgentList {
     fn keep_selection(&mut self) {
         let find =
             |wanted: &dyn Fn(&AgentRow) -> bool| self.lines.iter().position(|line| line.agent().is_some_and(wanted));
+        let awaited = self.awaited.take().and_then(|name| find(&|row| row.key.name() == name));
         let line = match &self.selected {
+            _ if awaited.is_some() => awaited,
             None => find(&|_| true),
             Some(RowSelection { row: old, line }) => find(&|row| row.key == old.key)
                 .or_else(|| find(&|row| row.item.identity == old.item.identity))
                 .or_else(|| self.nearest(*line)),
         };
         self.select_line(line);
+    }
+
+    /// Selects this agent when the list is arranged next.
+    pub fn select_later(&mut self, name: Option<String>) {
+        self.awaited = name;
     }
 
     fn nearest(&self, line: usize) -> Option<usize> {
@@ -149,4 +164,9 @@ impl AgentList {
         let line = if last { agents.next_back() } else { agents.next() };
         self.select_line(line);
     }
+}
+
+fn common_directory(rows: &[&AgentRow]) -> Option<String> {
+    let first = rows.first()?.item.cwd.as_ref()?;
+    rows.iter().all(|row| row.item.cwd.as_ref() == Some(first)).then(|| first.clone())
 }

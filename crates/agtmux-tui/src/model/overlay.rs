@@ -1,6 +1,10 @@
-//! What is open above the list: an editor, a text to read, a question.
+//! What is open above the list: an editor, a text to read, a question, a list to pick from.
+
+use agtmux_api::wire::{KillSignal, RespondAction};
 
 use super::agents::AgentKey;
+use super::picker::TuiPicker;
+use super::reader::TextReader;
 use crate::editor::TextEditor;
 
 #[derive(Debug)]
@@ -11,8 +15,10 @@ pub enum TuiOverlay {
     Compose(ComposedText),
     /// A text to read, such as the output of an agent.
     Reader(TextReader),
-    /// Which signal to send, if any.
-    ConfirmKill(AgentTarget),
+    /// A question with a key for each answer.
+    Menu(TuiMenu),
+    /// The commands, the tasks or the targets.
+    Picker(TuiPicker),
 }
 
 /// The agent that an overlay acts on. The selection may change, the agent of the overlay does not.
@@ -26,7 +32,8 @@ pub struct AgentTarget {
 
 #[derive(Debug)]
 pub struct ComposedText {
-    pub agent: AgentTarget,
+    /// The agents that get the text. An answer has one.
+    pub agents: Vec<AgentTarget>,
     pub editor: TextEditor,
     pub purpose: ComposePurpose,
 }
@@ -40,58 +47,42 @@ pub enum ComposePurpose {
     },
 }
 
+/// A question. Every other key closes it.
 #[derive(Debug)]
-pub struct TextReader {
+pub struct TuiMenu {
     pub title: String,
-    pub subject: ReaderSubject,
-    /// The agent that the text is about, if any.
-    pub key: Option<AgentKey>,
-    /// None until the answer of the daemon has arrived.
-    pub lines: Option<Vec<String>>,
-    pub scroll: usize,
-    /// The text to search for while it is typed.
-    pub typing: Option<TextEditor>,
-    pub search: String,
+    /// Lines above the answers, such as the agents that are meant.
+    pub body: Vec<String>,
+    pub items: Vec<MenuItem>,
+    /// What the last row says after any other key.
+    pub dismissed: &'static str,
 }
 
+#[derive(Debug)]
+pub struct MenuItem {
+    pub key: char,
+    pub label: String,
+    pub choice: MenuChoice,
+}
+
+#[derive(Debug, Clone)]
+pub enum MenuChoice {
+    Kill {
+        agents: Vec<AgentTarget>,
+        signal: KillSignal,
+    },
+    /// Gives each of these agents its answer.
+    AnswerAll(Vec<(AgentKey, RespondAction)>),
+    Copy {
+        what: &'static str,
+        text: String,
+    },
+    Snooze(SnoozeEnd),
+}
+
+/// How long an agent is put last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReaderSubject {
-    Output,
-    Explanation,
-    History,
-    Keys,
-}
-
-impl TextReader {
-    pub fn new(title: String, subject: ReaderSubject, key: Option<AgentKey>) -> Self {
-        Self { title, subject, key, lines: None, scroll: 0, typing: None, search: String::new() }
-    }
-
-    /// The last first line, so that the text fills the window.
-    pub fn max_scroll(&self, height: usize) -> usize {
-        self.lines.as_ref().map_or(0, |lines| lines.len().saturating_sub(height))
-    }
-
-    pub fn scroll_by(&mut self, lines: isize, height: usize) {
-        self.scroll = self.scroll.saturating_add_signed(lines).min(self.max_scroll(height));
-    }
-
-    /// Scrolls to the next line that contains the search text, or to the previous one.
-    pub fn find(&mut self, forward: bool, height: usize) -> bool {
-        let Some(lines) = &self.lines else { return false };
-        let wanted = self.search.to_lowercase();
-        let matches = |line: &usize| crate::sgr::without_colours(&lines[*line]).to_lowercase().contains(&wanted);
-        let count = lines.len();
-        let searched = if wanted.is_empty() { 0 } else { count };
-        let found = (1..=searched)
-            .map(|distance| match forward {
-                true => (self.scroll + distance) % count,
-                false => (self.scroll + count - distance) % count,
-            })
-            .find(matches);
-        if let Some(line) = found {
-            self.scroll = line.min(self.max_scroll(height));
-        }
-        found.is_some()
-    }
+pub enum SnoozeEnd {
+    Change,
+    After(std::time::Duration),
 }

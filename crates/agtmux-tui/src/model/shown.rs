@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use ratatui::layout::Rect;
 
 use super::agents::AgentKey;
+use crate::keymap::TuiCommand;
 
 /// The result of drawing: what is on the screen, and where.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,8 +21,18 @@ pub struct DrawnScreen {
     pub reader_height: usize,
     /// The agent whose preview is visible.
     pub preview_of: Option<AgentKey>,
-    /// Since when the visible agents are in their states.
+    /// Since when the visible agents are in their states, if the age is on the screen.
     pub ages: Vec<Timestamp>,
+    /// The hints in the last row, and what a click on them does.
+    pub hints: Vec<(Rect, TuiCommand)>,
+    /// The options of the dialog.
+    pub options: Vec<(Rect, u32)>,
+    /// The answers of the open menu.
+    pub menu: Vec<(Rect, char)>,
+    /// The entries of the open picker, by their places among those that match.
+    pub picker: Vec<(Rect, usize)>,
+    /// The height of the part between the first and the last row.
+    pub body_height: u16,
 }
 
 /// A dialog on the screen.
@@ -60,6 +71,12 @@ pub struct PanePreview {
     pub is_reading: bool,
     /// Whether the pane wrote while a read was under way.
     pub is_stale: bool,
+    /// Whether the pane wrote while the person was reading its history.
+    pub has_newer: bool,
+    /// How far to scroll once the history has arrived.
+    pub history_scroll: Option<usize>,
+    /// Whether `content` starts with the history of the pane.
+    pub has_history: bool,
     /// The agents whose panes were read before: the audit log records only the first read of each.
     pub read_before: std::collections::BTreeSet<AgentKey>,
 }
@@ -68,9 +85,37 @@ pub struct PanePreview {
 pub(crate) fn summary(item: &PaneItem) -> Option<String> {
     let dialog = item.dialog.as_ref().map(|dialog| {
         let subject = dialog.subject.as_deref().filter(|subject| !subject.trim().is_empty());
-        subject.unwrap_or(&dialog.question)
+        subject.map_or(dialog.question.as_str(), without_heading)
     });
     let text = dialog.or(item.title.as_deref())?;
     let words: Vec<&str> = text.split_whitespace().take(40).collect();
     (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// A text in one line.
+pub(crate) fn without_line_ends(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The subject without a first line such as `Bash command`, which names only its kind.
+fn without_heading(subject: &str) -> &str {
+    let Some((first, rest)) = subject.trim_start().split_once('\n') else { return subject };
+    let is_word = |word: &str| word.chars().all(char::is_alphabetic);
+    let is_heading = first.starts_with(char::is_uppercase)
+        && first.split_whitespace().count() <= 3
+        && first.split_whitespace().all(is_word);
+    if is_heading && !rest.trim().is_empty() { rest } else { subject }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heading_of_a_subject_is_left_out_of_the_row() {
+        assert_eq!(without_heading("Bash command\ncargo test"), "cargo test");
+        assert_eq!(without_heading("make clean\nmake all"), "make clean\nmake all");
+        assert_eq!(without_heading("Edit file\n"), "Edit file\n");
+        assert_eq!(without_heading("Fetch https://x\ny"), "Fetch https://x\ny");
+    }
 }

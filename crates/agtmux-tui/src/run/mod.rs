@@ -1,6 +1,9 @@
 //! Runs the interface on a real terminal: reads keys and the event stream, draws, and carries out the effects.
 
-mod attach;
+mod audit;
+mod clipboard;
+mod memory_file;
+mod program;
 mod reports;
 mod requests;
 mod screen;
@@ -9,6 +12,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 
+use agtmux_api::config::InterfaceConfig;
 use agtmux_api::wire::{ListQuery, ListScope, WatchEvent};
 use agtmux_client::{ClientError, DaemonClient, Follower, StreamSignal};
 use crossterm::event::{Event, EventStream, MouseEventKind};
@@ -21,8 +25,13 @@ use tokio::time::{Instant, sleep_until};
 pub use screen::look_from_environment;
 
 use crate::model::{TerminalLook, TuiModel, TuiNotice};
+use crate::settings::{self, InterfaceSettingsError};
 use crate::update::{self, TuiEffect, TuiMessage, TuiOutcome};
+use memory_file::MemoryFile;
 use screen::TuiScreen;
+
+/// The file in the state directory that the interface remembers with.
+const MEMORY_FILE: &str = "interface.json";
 
 /// News of the fleet is drawn at most this often. Keys are drawn at once.
 const FLEET_REDRAW: Duration = Duration::from_millis(100);
@@ -41,6 +50,7 @@ pub struct TuiOptions {
     /// The agtmux program, to attach with.
     pub program: PathBuf,
     pub look: TerminalLook,
+    pub settings: InterfaceConfig,
     /// Start with the waiting agents only.
     pub waiting_only: bool,
     /// Quit after the person went to a pane.
@@ -56,21 +66,34 @@ pub enum TuiExit {
     Terminated,
 }
 
-/// The terminal failed.
+/// The interface cannot go on.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot use the terminal: {0}")]
-pub struct TuiError(#[from] std::io::Error);
+pub enum TuiError {
+    #[error("cannot use the terminal: {0}")]
+    Terminal(#[from] std::io::Error),
+    #[error(transparent)]
+    Settings(#[from] InterfaceSettingsError),
+}
 
 /// Shows the interface until the person quits it.
 pub async fn run(options: TuiOptions) -> Result<TuiExit, TuiError> {
+    let keys_of = settings::key_map(&options.settings)?;
+    let background = std::env::var("COLORFGBG").ok();
+    let roles = settings::colour_roles(&options.settings, background.as_deref())?;
     let signals = EndSignals::new()?;
+    let memory = MemoryFile::open(options.daemon.paths.state_dir.join(MEMORY_FILE));
     let screen = TuiScreen::enter()?;
-    let model = TuiModel::new(options.look.clone(), options.waiting_only);
+    let mut model = TuiModel::new(TerminalLook { roles, ..options.look.clone() }, options.waiting_only);
+    model.keys = keys_of;
+    model.restore(memory.saved().clone());
     let (outcomes_in, outcomes) = mpsc::unbounded_channel();
     let stream = Some(follow(&options.daemon));
     let keys = EventStream::new();
-    let interface = Interface { options, screen, model, outcomes_in, stream, has_quit: false, redraw_at: None };
-    interface.run(signals, keys, outcomes).await
+    let mut interface =
+        Interface { options, screen, model, memory, outcomes_in, stream, has_quit: false, redraw_at: None };
+    let exit = interface.run(signals, keys, outcomes).await;
+    interface.save_memory();
+    exit
 }
 
 struct EndSignals {
@@ -101,6 +124,7 @@ struct Interface {
     options: TuiOptions,
     screen: TuiScreen,
     model: TuiModel,
+    memory: MemoryFile,
     outcomes_in: mpsc::UnboundedSender<TuiOutcome>,
     /// None after the stream has failed, until the person asks for another try.
     stream: Option<Follower<WatchEvent>>,
@@ -110,7 +134,7 @@ struct Interface {
 
 impl Interface {
     async fn run(
-        mut self,
+        &mut self,
         mut signals: EndSignals,
         mut keys: EventStream,
         mut outcomes: mpsc::UnboundedReceiver<TuiOutcome>,
@@ -132,8 +156,12 @@ impl Interface {
             };
             let Some(message) = message else { continue };
             self.note_redraw(&message);
+            let marks = self.model.marks.clone();
             let effects = update::update(&mut self.model, message, Timestamp::now());
             self.carry_out(effects, &mut keys).await?;
+            if self.model.marks != marks {
+                self.save_memory();
+            }
             if self.redraw_at.is_some_and(|at| at <= Instant::now()) {
                 self.draw()?;
             }
@@ -166,6 +194,9 @@ impl Interface {
     fn draw(&mut self) -> Result<(), TuiError> {
         self.redraw_at = None;
         let now = Timestamp::now();
+        for effect in update::sync(&mut self.model, now) {
+            self.start(effect);
+        }
         let drawn = self.screen.draw(&self.model, now)?;
         for effect in update::drawn(&mut self.model, drawn, now) {
             self.start(effect);
@@ -179,17 +210,32 @@ impl Interface {
                 TuiEffect::Attach(agent) => {
                     // A reader of keys would take keys from the other program.
                     drop(std::mem::replace(keys, EventStream::new()));
-                    let result = attach::attach(self, &agent).await?;
-                    *keys = EventStream::new();
+                    let result = program::attach(self, &agent).await?;
                     self.has_quit |= result.is_ok() && self.options.quits_after_attach;
-                    let outcome = TuiMessage::Done(TuiOutcome::Attached { agent, result });
-                    update::update(&mut self.model, outcome, Timestamp::now());
-                    self.redraw_at = Some(Instant::now());
+                    self.program_ended(keys, TuiOutcome::Attached { agent, result });
                 }
+                TuiEffect::RunProgram(call) => {
+                    drop(std::mem::replace(keys, EventStream::new()));
+                    let result = program::custom(self, &call).await?;
+                    self.program_ended(keys, TuiOutcome::Ran { name: call.name, result });
+                }
+                TuiEffect::Copy(text) => self.screen.copy(&text)?,
                 effect => self.start(effect),
             }
         }
         Ok(())
+    }
+
+    /// Reads keys again after another program has used the terminal.
+    fn program_ended(&mut self, keys: &mut EventStream, outcome: TuiOutcome) {
+        *keys = EventStream::new();
+        update::update(&mut self.model, TuiMessage::Done(outcome), Timestamp::now());
+        self.redraw_at = Some(Instant::now());
+    }
+
+    fn save_memory(&mut self) {
+        let memory = self.model.remember(self.memory.saved());
+        self.memory.save(memory);
     }
 
     /// Starts an effect that does not need the terminal.

@@ -4,13 +4,35 @@ use agtmux_api::error::ErrorCode;
 use agtmux_api::wire::{KillReport, KillSignal, RespondReport, SendReport, Verification};
 use jiff::Timestamp;
 
-use super::{RequestFailure, TuiEffect, TuiOutcome, preview};
+use super::{RequestFailure, TuiEffect, TuiOutcome, picker, preview, tasks, typing};
 use crate::model::{AgentKey, AgentTarget, ReaderSubject, TuiModel, TuiNotice, TuiOverlay};
 
 pub(super) fn done(model: &mut TuiModel, outcome: TuiOutcome, now: Timestamp) -> Vec<TuiEffect> {
     match outcome {
         TuiOutcome::Responded { key, result } => responded(model, &key, result),
         TuiOutcome::Sent { agent, result } => model.notice = Some(sent(model, &agent, result)),
+        TuiOutcome::Typed { key, result } => return typing::typed(model, &key, result, now),
+        TuiOutcome::MarkedSeen { agent, result } => {
+            model.notice = Some(match result {
+                Ok(()) => TuiNotice::info(format!("{} is marked as seen", agent.label)),
+                Err(why) => why.notice("not marked"),
+            });
+        }
+        TuiOutcome::Tasks(result) => match result {
+            Ok(events) => tasks::receive(model, &events, now),
+            Err(why) => model.notice = Some(why.notice("the tasks were not read")),
+        },
+        TuiOutcome::Targets(result) => match result {
+            Ok(targets) => picker::receive_targets(model, &targets, now),
+            Err(why) => model.notice = Some(why.notice("the targets were not read")),
+        },
+        TuiOutcome::Connected { name, result } => {
+            model.notice = Some(match result {
+                Ok(target) => TuiNotice::info(format!("{name}: {}", target.status.health)),
+                Err(why) => why.notice(&format!("not connected to {name}")),
+            });
+            return vec![TuiEffect::ReadTargets];
+        }
         TuiOutcome::Killed { agent, result } => {
             model.notice = Some(result.map_or_else(|why| why.notice("not stopped"), |report| killed(&agent, &report)));
         }
@@ -23,12 +45,17 @@ pub(super) fn done(model: &mut TuiModel, outcome: TuiOutcome, now: Timestamp) ->
                 Err(why) => why.notice("not resumed"),
             });
         }
-        TuiOutcome::Read { key, subject, result } => read(model, &key, subject, result),
-        TuiOutcome::Preview { key, result } => return preview::received(model, &key, result, now),
+        TuiOutcome::Read { key, subject, result } => read(model, key.as_ref(), subject, result),
+        TuiOutcome::Preview { key, has_history, result } => {
+            return preview::received(model, &key, has_history, result, now);
+        }
         TuiOutcome::Attached { agent, result: Err(why) } => {
             model.notice = Some(TuiNotice::error(format!("not attached to {}: {why}", agent.label), None));
         }
-        TuiOutcome::Attached { result: Ok(()), .. } => {}
+        TuiOutcome::Ran { name, result: Err(why) } => {
+            model.notice = Some(TuiNotice::error(format!("'{name}' failed: {why}"), None));
+        }
+        TuiOutcome::Attached { result: Ok(()), .. } | TuiOutcome::Ran { result: Ok(()), .. } => {}
     }
     Vec::new()
 }
@@ -92,18 +119,20 @@ fn killed(agent: &AgentTarget, report: &KillReport) -> TuiNotice {
     })
 }
 
-fn read(model: &mut TuiModel, key: &AgentKey, subject: ReaderSubject, result: Result<Vec<String>, RequestFailure>) {
+fn read(
+    model: &mut TuiModel,
+    key: Option<&AgentKey>,
+    subject: ReaderSubject,
+    result: Result<Vec<String>, RequestFailure>,
+) {
     let height = model.drawn.reader_height;
     let Some(TuiOverlay::Reader(reader)) = &mut model.overlay else { return };
-    if reader.key.as_ref() != Some(key) || reader.subject != subject {
+    if reader.key.as_ref() != key || reader.subject != subject {
         return;
     }
-    reader.lines = Some(match result {
-        Ok(lines) => lines,
-        Err(why) => [Some(why.message), why.hint.map(|hint| format!("try: {hint}"))].into_iter().flatten().collect(),
-    });
-    if subject == ReaderSubject::Output {
-        // The newest line is at the end.
-        reader.scroll = reader.max_scroll(height.max(1));
-    }
+    let failed = |why: RequestFailure| {
+        let hint = why.hint.map(|hint| format!("try: {hint}"));
+        [Some(why.message), hint].into_iter().flatten().collect()
+    };
+    reader.receive(result.unwrap_or_else(failed), height.max(1));
 }

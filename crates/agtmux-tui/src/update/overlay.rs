@@ -1,16 +1,17 @@
 //! Keys while an overlay is open.
 
-use agtmux_api::wire::KillSignal;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use jiff::Timestamp;
 
-use super::{TuiEffect, act, answer, fleet};
+use super::{TuiEffect, act, answer, copy, fleet, marks, picker};
 use crate::editor::TextEditor;
-use crate::model::{AgentTarget, ComposePurpose, ComposedText, TextReader, TuiModel, TuiNotice, TuiOverlay};
+use crate::model::{ComposePurpose, ComposedText, MenuChoice, TextReader, TuiMenu, TuiModel, TuiNotice, TuiOverlay};
 
-pub(super) fn press(model: &mut TuiModel, key: KeyEvent) -> Vec<TuiEffect> {
+pub(super) fn press(model: &mut TuiModel, key: KeyEvent, now: Timestamp) -> Vec<TuiEffect> {
     let Some(overlay) = model.overlay.take() else { return Vec::new() };
     match overlay {
-        TuiOverlay::ConfirmKill(agent) => confirm_kill(model, agent, key),
+        TuiOverlay::Menu(menu) => choose(model, &menu, key, now),
+        TuiOverlay::Picker(picker) => picker::press(model, picker, key, now),
         TuiOverlay::Filter(editor) => filter(model, editor, key),
         TuiOverlay::Compose(composed) => compose(model, composed, key),
         TuiOverlay::Reader(reader) => read(model, reader, key),
@@ -25,22 +26,36 @@ pub(super) fn paste(model: &mut TuiModel, text: &str) -> Vec<TuiEffect> {
             model.filter.text = editor.text().to_owned();
             fleet::arrange(model);
         }
+        Some(TuiOverlay::Picker(picker)) => {
+            picker.editor.insert(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+            picker.select(0);
+        }
+        None if model.typing.is_some() => {
+            model.notice =
+                Some(TuiNotice::error("a pasted text was not typed", Some("Esc Esc, then s sends it".into())));
+        }
         _ => {}
     }
     Vec::new()
 }
 
-fn confirm_kill(model: &mut TuiModel, agent: AgentTarget, key: KeyEvent) -> Vec<TuiEffect> {
-    let signal = match key.code {
-        KeyCode::Char('y') => KillSignal::Int,
-        KeyCode::Char('t') => KillSignal::Term,
-        KeyCode::Char('K') => KillSignal::Kill,
-        _ => {
-            model.notice = Some(TuiNotice::info("nothing was sent"));
-            return Vec::new();
-        }
+/// Does what the key stands for. Every other key closes the menu.
+fn choose(model: &mut TuiModel, menu: &TuiMenu, key: KeyEvent, now: Timestamp) -> Vec<TuiEffect> {
+    let pressed = match key.code {
+        KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => Some(c),
+        _ => None,
     };
-    act::kill(agent, signal)
+    let item = menu.items.iter().find(|item| Some(item.key) == pressed);
+    match item.map(|item| item.choice.clone()) {
+        Some(MenuChoice::Kill { agents, signal }) => act::kill(model, agents, signal),
+        Some(MenuChoice::Copy { what, text }) => copy::copy(model, what, text),
+        Some(MenuChoice::Snooze(end)) => marks::snooze_until(model, end, now),
+        Some(MenuChoice::AnswerAll(answers)) => answer::give_all(model, answers),
+        None => {
+            model.notice = Some(TuiNotice::info(menu.dismissed));
+            Vec::new()
+        }
+    }
 }
 
 /// Filters while the person types. Enter keeps the filter, Esc removes it.
@@ -73,10 +88,10 @@ fn compose(model: &mut TuiModel, mut composed: ComposedText, key: KeyEvent) -> V
         KeyCode::Enter => return submit(model, composed),
         KeyCode::Esc => {
             let text = composed.editor.text().to_owned();
-            if composed.purpose == ComposePurpose::Send {
+            if let (ComposePurpose::Send, Some(agent)) = (&composed.purpose, composed.agents.into_iter().next()) {
                 match text.is_empty() {
-                    true => drop(model.drafts.remove(&composed.agent.key)),
-                    false => drop(model.drafts.insert(composed.agent.key, text)),
+                    true => drop(model.drafts.remove(&agent.key)),
+                    false => drop(model.drafts.insert(agent.key, text)),
                 }
             }
             return Vec::new();
@@ -91,9 +106,10 @@ fn compose(model: &mut TuiModel, mut composed: ComposedText, key: KeyEvent) -> V
 
 fn submit(model: &mut TuiModel, composed: ComposedText) -> Vec<TuiEffect> {
     let text = composed.editor.text().to_owned();
-    match composed.purpose {
-        ComposePurpose::Send => act::submit_prompt(model, composed.agent, text),
-        ComposePurpose::Answer { fingerprint } => answer::submit_text(model, &composed.agent.key, &fingerprint, text),
+    match (composed.purpose, composed.agents.as_slice()) {
+        (ComposePurpose::Send, _) => act::submit_prompt(model, composed.agents, &text),
+        (ComposePurpose::Answer { fingerprint }, [agent]) => answer::submit_text(model, &agent.key, &fingerprint, text),
+        _ => Vec::new(),
     }
 }
 
@@ -111,6 +127,11 @@ fn read(model: &mut TuiModel, mut reader: TextReader, key: KeyEvent) -> Vec<TuiE
             KeyCode::Char('b') | KeyCode::PageUp => reader.scroll_by(-page, height),
             KeyCode::Char('g') | KeyCode::Home => reader.scroll = 0,
             KeyCode::Char('G') | KeyCode::End => reader.scroll = reader.max_scroll(height),
+            KeyCode::Char('y') => {
+                let text = reader.plain_text();
+                model.overlay = Some(TuiOverlay::Reader(reader));
+                return copy::copy(model, "the text", text);
+            }
             KeyCode::Char('/') => reader.typing = Some(TextEditor::default()),
             KeyCode::Char(c @ ('n' | 'N')) if !reader.find(c == 'n', height) => {
                 model.notice = Some(TuiNotice::info("not found"));

@@ -4,10 +4,12 @@ use ratatui::Frame;
 use ratatui::layout::{Alignment, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
 
 use super::theme::{self, StateLook};
-use crate::keymap::{TuiCommand, binding};
-use crate::model::{DrawnScreen, FleetConnection, TextReader, TuiModel, TuiNotice, TuiOverlay};
+use crate::editor::TextEditor;
+use crate::keymap::{TuiCommand, entry_of};
+use crate::model::{AgentRow, DrawnScreen, FleetConnection, TextReader, TuiModel, TuiNotice, TuiOverlay};
 use crate::text;
 
 const COUNTED: [(StateLook, &str); 6] = [
@@ -27,6 +29,9 @@ pub(super) fn header(frame: &mut Frame, area: Rect, model: &TuiModel) {
         FleetConnection::Connecting => vec![Span::styled("connecting… ", theme::DIM)],
         FleetConnection::Live => Vec::new(),
     };
+    if !model.chosen.is_empty() {
+        right.push(Span::styled(format!("{} selected ", model.chosen.len()), theme::KEY));
+    }
     if model.filter.waiting_only {
         right.push(Span::styled("waiting only ", theme::ACCENT));
     }
@@ -41,7 +46,8 @@ pub(super) fn header(frame: &mut Frame, area: Rect, model: &TuiModel) {
     let mut left = vec![Span::styled(" agtmux", theme::BOLD)];
     let mut used = 7;
     for (look, word) in COUNTED {
-        let count = model.list.all().iter().filter(|row| counted_as(StateLook::of(row)) == look).count();
+        let is_counted = |row: &&AgentRow| !row.is_snoozed && !row.is_task() && counted_as(StateLook::of(row)) == look;
+        let count = model.list.all().iter().filter(is_counted).count();
         let label = format!("{count} {word}");
         let width = label.len() + 5;
         if count == 0 || used + width > room {
@@ -60,27 +66,29 @@ fn counted_as(look: StateLook) -> StateLook {
 }
 
 /// The notice, or what is being typed, or hints.
-pub(super) fn footer(frame: &mut Frame, area: Rect, model: &TuiModel, drawn: &DrawnScreen) {
-    let width = usize::from(area.width).saturating_sub(1);
+pub(super) fn footer(frame: &mut Frame, area: Rect, model: &TuiModel, drawn: &mut DrawnScreen) {
+    let row = Rect { x: area.x + 1, width: area.width.saturating_sub(1), ..area };
+    let width = usize::from(row.width);
     let line = match (&model.notice, &model.overlay) {
         (_, Some(TuiOverlay::Filter(editor))) => {
-            let (before, after) = editor.around_cursor();
-            typed("/", before, after, &format!("   {} match", model.list.rows().count()), width)
+            typed("/", editor, &format!("   {} match", model.list.rows().count()), width)
         }
-        (_, Some(TuiOverlay::Reader(TextReader { typing: Some(editor), .. }))) => {
-            let (before, after) = editor.around_cursor();
-            typed("search: ", before, after, "", width)
-        }
+        (_, Some(TuiOverlay::Reader(TextReader { typing: Some(editor), .. }))) => typed("search: ", editor, "", width),
         (Some(notice), _) => notice_line(notice, width),
-        (None, Some(TuiOverlay::Reader(_))) => hints(&[("q", "back"), ("/", "search"), ("PgUp PgDn", "scroll")], width),
+        (None, Some(TuiOverlay::Picker(picker))) => {
+            let hint = if picker.is_filtered() { "   Enter Esc" } else { "   type to filter   Enter Esc" };
+            typed(":", &picker.editor, hint, width)
+        }
+        (None, Some(TuiOverlay::Reader(_))) => {
+            fixed(&[("q", "back"), ("/", "search"), ("PgUp PgDn", "scroll"), ("y", "copy")])
+        }
         (None, Some(_)) => Line::default(),
-        (None, None) => hints(&context_hints(model, drawn), width),
+        (None, None) => match &model.typing {
+            Some(typing) if typing.escape_at.is_some() => fixed(&[("Esc", "again ends it")]),
+            Some(_) => fixed(&[("Esc Esc", "ends it"), ("every other key", "goes to the pane")]),
+            None => hints(&context_hints(model, drawn), model, row, drawn),
+        },
     };
-    let [_, row] = ratatui::layout::Layout::horizontal([
-        ratatui::layout::Constraint::Length(1),
-        ratatui::layout::Constraint::Min(1),
-    ])
-    .areas(area);
     frame.render_widget(line, row);
 }
 
@@ -96,7 +104,8 @@ fn notice_line(notice: &TuiNotice, width: usize) -> Line<'static> {
 }
 
 /// A text that is being typed, with its cursor.
-fn typed(label: &'static str, before: &str, after: &str, tail: &str, width: usize) -> Line<'static> {
+fn typed(label: &'static str, editor: &TextEditor, tail: &str, width: usize) -> Line<'static> {
+    let (before, after) = editor.around_cursor();
     let room = width.saturating_sub(label.len() + tail.len() + 1);
     let before = text::safe(before);
     let skipped = before.chars().count().saturating_sub(room);
@@ -111,46 +120,61 @@ fn typed(label: &'static str, before: &str, after: &str, tail: &str, width: usiz
     ])
 }
 
-fn context_hints(model: &TuiModel, drawn: &DrawnScreen) -> Vec<(&'static str, &'static str)> {
-    let selected = model.list.selected();
-    let has_dialog = selected.is_some_and(|row| row.item.dialog.is_some() && !row.has_ended);
-    let mut commands = Vec::new();
-    match selected {
-        None => {}
-        Some(row) if row.has_ended => commands.extend([TuiCommand::Resume, TuiCommand::Output]),
-        Some(_) if has_dialog && drawn.dialog.is_none() => commands.extend([TuiCommand::Details, TuiCommand::Attach]),
-        Some(_) if has_dialog => commands.extend([TuiCommand::Choose, TuiCommand::Deny, TuiCommand::Attach]),
-        Some(_) => commands.extend([TuiCommand::Attach, TuiCommand::Send, TuiCommand::Output, TuiCommand::Kill]),
-    }
-    if model.waiting() > usize::from(has_dialog) {
+/// Commands for what is on the screen, those that a person needs most first.
+fn context_hints(model: &TuiModel, drawn: &DrawnScreen) -> Vec<TuiCommand> {
+    let Some(row) = model.list.selected() else { return vec![TuiCommand::Help, TuiCommand::Quit] };
+    let has_dialog = row.dialog().is_some();
+    let mut commands = match row {
+        _ if !model.chosen.is_empty() && has_dialog => vec![TuiCommand::Choose, TuiCommand::Deny, TuiCommand::Back],
+        _ if !model.chosen.is_empty() => vec![TuiCommand::Send, TuiCommand::Kill, TuiCommand::Seen, TuiCommand::Back],
+        row if row.has_ended => vec![TuiCommand::Resume, TuiCommand::Output],
+        _ if has_dialog && drawn.dialog.is_none() => vec![TuiCommand::Details, TuiCommand::Attach],
+        _ if has_dialog => vec![TuiCommand::Choose, TuiCommand::Deny, TuiCommand::Attach],
+        _ => vec![TuiCommand::Attach, TuiCommand::Send, TuiCommand::TypeInPane, TuiCommand::Output, TuiCommand::Kill],
+    };
+    if model.waiting() > usize::from(row.is_waiting()) {
         commands.push(TuiCommand::NextWaiting);
     }
     commands.extend([TuiCommand::Explain, TuiCommand::Filter, TuiCommand::Grouping]);
-    if selected.is_none() {
-        commands.clear();
-    }
-    let of = |command| binding(command).map(|binding| (binding.key(), binding.hint));
     // The last two hints are always shown.
-    commands.into_iter().chain([TuiCommand::Help, TuiCommand::Quit]).filter_map(of).collect()
+    commands.extend([TuiCommand::Help, TuiCommand::Quit]);
+    commands
 }
 
-/// As many hints as fit. The last two are shown first.
-fn hints(all: &[(&'static str, &'static str)], width: usize) -> Line<'static> {
-    let size = |(key, word): &(&str, &str)| key.chars().count() + word.len() + 3;
-    let kept = all.len().saturating_sub(2);
-    let mut room = width.saturating_sub(all[kept..].iter().map(size).sum());
-    let mut spans = Vec::new();
-    let mut push = |(key, word): &(&'static str, &'static str)| {
-        spans.push(Span::styled(*key, theme::KEY));
-        spans.push(Span::styled(format!(" {word}  "), theme::DIM));
+/// As many hints as fit, and what a click on them does. The last two are always shown.
+fn hints(commands: &[TuiCommand], model: &TuiModel, row: Rect, drawn: &mut DrawnScreen) -> Line<'static> {
+    let of = |command: &TuiCommand| {
+        let key = model.key(*command);
+        (!key.is_empty()).then(|| (*command, key, entry_of(*command).hint))
     };
-    for hint in &all[..kept] {
-        if size(hint) > room {
-            break;
+    let all: Vec<_> = commands.iter().filter_map(of).collect();
+    let size = |key: &str, word: &str| key.width() + word.len() + 3;
+    let kept = all.len().saturating_sub(2);
+    let last: usize = all[kept..].iter().map(|(_, key, word)| size(key, word)).sum();
+    let mut room = usize::from(row.width).saturating_sub(last);
+    let mut is_full = false;
+    let (mut spans, mut x) = (Vec::new(), row.x);
+    for (n, (command, key, word)) in all.into_iter().enumerate() {
+        let width = size(&key, word);
+        is_full |= n < kept && width > room;
+        if n < kept {
+            if is_full {
+                continue;
+            }
+            room -= width;
         }
-        room -= size(hint);
-        push(hint);
+        let shown = u16::try_from(width - 2).unwrap_or(0);
+        drawn.hints.push((Rect { x, width: shown, ..row }, command));
+        x = x.saturating_add(shown + 2);
+        spans.push(Span::styled(key, theme::KEY));
+        spans.push(Span::styled(format!(" {word}  "), theme::DIM));
     }
-    all[kept..].iter().for_each(&mut push);
     Line::from(spans)
+}
+
+fn fixed(words: &[(&'static str, &'static str)]) -> Line<'static> {
+    let span = |(key, word): &(&'static str, &'static str)| {
+        [Span::styled(*key, theme::KEY), Span::styled(format!(" {word}  "), theme::DIM)]
+    };
+    Line::from(words.iter().flat_map(span).collect::<Vec<_>>())
 }

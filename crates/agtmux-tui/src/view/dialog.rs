@@ -2,25 +2,36 @@
 
 use agtmux_core::dialog::Dialog;
 use agtmux_core::evidence::DialogKind;
-use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::theme;
-use crate::model::TuiModel;
+use crate::keymap::TuiCommand;
+use crate::model::{AgentRow, TuiModel};
 use crate::text;
+use crate::update::asks_the_same;
 
-pub(super) fn lines(model: &TuiModel, dialog: &Dialog, is_answered: bool, width: usize) -> Vec<Line<'static>> {
-    let mut lines: Vec<Line> =
-        text::wrap(&dialog.question, width).into_iter().map(|row| Line::styled(row, theme::BOLD)).collect();
-    lines.extend(subject(dialog, model.look.unicode, width));
-    lines.push(Line::default());
+/// The lines, each with the option that a click on it chooses.
+pub(super) fn lines(
+    model: &TuiModel,
+    row: &AgentRow,
+    dialog: &Dialog,
+    width: usize,
+) -> Vec<(Line<'static>, Option<u32>)> {
+    let question = text::wrap(&dialog.question, width).into_iter().map(|row| Line::styled(row, theme::BOLD));
+    let head = question.chain(subject(dialog, model.look.unicode, width)).chain([Line::default()]);
+    let mut lines: Vec<(Line, Option<u32>)> = head.map(|line| (line, None)).collect();
     for option in &dialog.options {
-        lines.extend(option_lines(model, dialog, option.n, &option.label, width));
+        let rows = option_lines(model, dialog, option.n, &option.label, width);
+        lines.extend(rows.into_iter().map(|line| (line, Some(option.n))));
     }
     if !dialog.options.is_empty() {
-        lines.push(Line::default());
+        lines.push((Line::default(), None));
     }
-    lines.push(if is_answered { Line::styled("answering…", theme::DIM) } else { keys(model, dialog) });
+    if model.answering.as_ref() == Some(&row.key) {
+        lines.push((Line::styled("answering…", theme::DIM), None));
+    } else {
+        lines.extend(keys(model, row, dialog).into_iter().map(|line| (line, None)));
+    }
     lines
 }
 
@@ -59,13 +70,24 @@ fn option_lines(model: &TuiModel, dialog: &Dialog, n: u32, label: &str, width: u
     rows.into_iter().enumerate().map(|(at, row)| if at == 0 { first(row) } else { next(row) }).collect()
 }
 
-fn keys(model: &TuiModel, dialog: &Dialog) -> Line<'static> {
-    let approve = (dialog.kind == DialogKind::Approval).then_some(("a", "approve"));
-    let chosen = (!model.marked.is_empty()).then_some(("Enter", "answer"));
-    let mut spans = Vec::new();
-    for (key, word) in chosen.into_iter().chain(approve).chain([("d", "deny"), ("f", "free text")]) {
-        spans.push(Span::styled(key, theme::KEY));
-        spans.push(Span::styled(format!(" {word}   "), Style::new().add_modifier(ratatui::style::Modifier::DIM)));
+/// The keys that answer, and below them the key for agents that ask the same.
+fn keys(model: &TuiModel, row: &AgentRow, dialog: &Dialog) -> Vec<Line<'static>> {
+    let mut words = Vec::new();
+    if !model.marked.is_empty() {
+        words.push((TuiCommand::Attach, "answer".to_owned()));
     }
-    Line::from(spans)
+    if dialog.kind == DialogKind::Approval {
+        words.push((TuiCommand::Approve, "approve".to_owned()));
+    }
+    words.push((TuiCommand::Deny, "deny".to_owned()));
+    words.push((TuiCommand::FreeText, "free text".to_owned()));
+    let same = model.list.rows().filter(|other| other.key != row.key && asks_the_same(row, other)).count();
+    let more = (same > 0).then(|| (TuiCommand::SelectSame, format!("{same} more ask the same")));
+    let line = |words: Vec<(TuiCommand, String)>| {
+        let spans = words.into_iter().flat_map(|(command, word)| {
+            [Span::styled(model.key(command), theme::KEY), Span::styled(format!(" {word}   "), theme::DIM)]
+        });
+        Line::from(spans.collect::<Vec<_>>())
+    };
+    [words].into_iter().chain(more.map(|more| vec![more])).map(line).collect()
 }

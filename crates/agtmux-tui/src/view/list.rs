@@ -7,26 +7,17 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use super::theme::{self, StateLook};
-use crate::age;
-use crate::model::shown::summary;
-use crate::model::{AgentRow, DrawnScreen, ListLine, RowGrouping, TerminalLook, TuiModel};
+use super::row::{ListColumns, RowView};
+use super::{theme, when};
+use crate::model::{AgentRow, DrawnScreen, ListLine, RowGrouping, TuiModel};
 use crate::text;
 
 const MAX_AGENT: usize = 10;
 const MAX_PLACE: usize = 16;
-/// The columns of the shape, the age, and the blanks between columns.
-const FIXED: usize = 10;
+/// The columns of the marks, the age, and the blanks between columns.
+const FIXED: usize = 12;
 /// The directory is shown if this much room is left for it and the text.
-const MIN_FOR_DIRECTORY: usize = 30;
-
-/// The widths of the columns. They depend on all rows, so that scrolling does not move them.
-struct ListColumns {
-    agent: usize,
-    place: usize,
-    text: usize,
-    directory: usize,
-}
+const MIN_FOR_DIRECTORY: usize = 48;
 
 pub(super) fn draw(frame: &mut Frame, area: Rect, model: &TuiModel, now: Timestamp, drawn: &mut DrawnScreen) {
     let lines = model.list.lines();
@@ -39,20 +30,22 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, model: &TuiModel, now: Timesta
     for (y, (n, line)) in (area.y..area.bottom()).zip(lines.iter().enumerate().skip(top)) {
         let row = Rect { y, height: 1, ..area };
         match line {
-            ListLine::Group { title, agents } => {
-                frame.render_widget(group_line(model, title, *agents, usize::from(area.width)), row);
+            ListLine::Group { title, agents, directory } => {
+                let line = group_line(model, title, *agents, directory.as_deref(), usize::from(area.width));
+                frame.render_widget(line, row);
             }
             ListLine::Agent(agent) => {
-                drawn.ages.extend(agent.item.since.filter(|_| !agent.has_ended));
+                drawn.ages.extend(when::ticks(agent, now));
                 let is_selected = model.list.selected_line() == Some(n);
-                let place = place(agent, model.grouping);
-                frame.render_widget(agent_line(agent, &place, &columns, &model.look, now, is_selected), row);
+                let view = RowView { row: agent, model, columns: &columns, is_selected };
+                frame.render_widget(view.line(&place(agent, model.grouping), now), row);
                 if is_selected {
                     frame.buffer_mut().set_style(row, Style::new().add_modifier(Modifier::REVERSED));
                 }
             }
         }
     }
+    mark_hidden(frame, area, top, lines.len());
 }
 
 /// Keeps the first line unless the selected one would not be visible. The title of a group stays with its first row.
@@ -62,6 +55,18 @@ fn first_line(top: usize, selected: usize, lines: &[ListLine], height: usize) ->
     let highest = above.unwrap_or(selected).max(lowest);
     let end = lines.len().saturating_sub(height);
     top.clamp(lowest, highest).min(end.max(lowest))
+}
+
+/// Says in the right edge how many lines are above and below.
+fn mark_hidden(frame: &mut Frame, area: Rect, top: usize, lines: usize) {
+    let below = lines.saturating_sub(top + usize::from(area.height));
+    for (hidden, y) in [(top, area.y), (below, area.bottom().saturating_sub(1))] {
+        if hidden > 0 {
+            let label = format!(" {hidden} more ");
+            let width = u16::try_from(label.len()).unwrap_or(area.width);
+            frame.buffer_mut().set_string(area.right().saturating_sub(width).max(area.x), y, label, theme::DIM);
+        }
+    }
 }
 
 fn columns(model: &TuiModel, width: usize) -> ListColumns {
@@ -81,64 +86,30 @@ fn place(row: &AgentRow, grouping: RowGrouping) -> String {
     let item = &row.item;
     match &item.name {
         Some(name) => name.clone(),
-        None if grouping == RowGrouping::Session => {
+        None if grouping == RowGrouping::Session && !row.is_pinned => {
             format!("{}.{} {}", item.window_index, item.pane_index, item.window_name)
         }
         None => row.place(),
     }
 }
 
-fn group_line(model: &TuiModel, title: &str, agents: usize, width: usize) -> Line<'static> {
+fn group_line(model: &TuiModel, title: &str, agents: usize, directory: Option<&str>, width: usize) -> Line<'static> {
+    let home = model.look.home.as_deref();
     let title = match model.grouping {
-        RowGrouping::Directory => below_home(title, model.look.home.as_deref()),
+        RowGrouping::Directory => below_home(title, home),
         _ => title.to_owned(),
     };
     let title = text::fit(&title, width.saturating_sub(8));
-    Line::from(vec![Span::styled(format!(" {title}"), theme::BOLD), Span::styled(format!("  {agents}"), theme::DIM)])
-}
-
-fn agent_line(
-    row: &AgentRow,
-    place: &str,
-    columns: &ListColumns,
-    look: &TerminalLook,
-    now: Timestamp,
-    is_selected: bool,
-) -> Line<'static> {
-    let state = StateLook::of(row);
-    // Colours of a reversed row would change its background.
-    let coloured = |style: Style| if is_selected { Style::new().add_modifier(Modifier::BOLD) } else { style };
-    let quiet = if is_selected { Style::new() } else { theme::DIM };
-    let main = match row.is_doubtful() || row.has_ended {
-        true => quiet.add_modifier(Modifier::ITALIC),
-        false => Style::new(),
-    };
-    let doubt = if row.is_unreachable() {
-        "x"
-    } else if row.is_doubtful() {
-        "?"
-    } else {
-        " "
-    };
-    let age = row.item.since.filter(|_| !row.has_ended).map_or_else(String::new, |since| age::age(since, now));
-    let said = match row.has_ended {
-        true => "ended; r resumes it".to_owned(),
-        false => summary(&row.item).unwrap_or_default(),
-    };
-    let said_style = if row.is_waiting() { main } else { quiet };
-    let mut spans = vec![
-        Span::styled(format!(" {}", state.shape(look.unicode)), coloured(state.style())),
-        Span::styled(doubt, coloured(theme::ACCENT)),
-        Span::styled(text::column(row.agent_type(), columns.agent), main),
-        Span::styled(format!(" {}", text::column(place, columns.place)), main),
-        Span::styled(format!(" {age:>3}  "), quiet),
-        Span::styled(text::column(&said, columns.text), said_style),
-    ];
-    if columns.directory > 0 {
-        let directory = below_home(row.item.cwd.as_deref().unwrap_or_default(), look.home.as_deref());
-        spans.push(Span::styled(format!(" {}", tail(&directory, columns.directory)), quiet));
+    let mut line = Line::from(vec![
+        Span::styled(format!(" {title}"), theme::BOLD),
+        Span::styled(format!("  {agents}"), theme::DIM),
+    ]);
+    let shown = directory.filter(|_| matches!(model.grouping, RowGrouping::Session | RowGrouping::None));
+    let room = width.saturating_sub(line.width() + 3);
+    if let Some(directory) = shown.filter(|_| room >= 6) {
+        line.push_span(Span::styled(format!("  {}", tail(&below_home(directory, home), room).trim_end()), theme::DIM));
     }
-    Line::from(spans)
+    line
 }
 
 pub(super) fn below_home(cwd: &str, home: Option<&str>) -> String {
@@ -150,7 +121,7 @@ pub(super) fn below_home(cwd: &str, home: Option<&str>) -> String {
 }
 
 /// The end of a directory, which tells more than its start.
-fn tail(directory: &str, width: usize) -> String {
+pub(super) fn tail(directory: &str, width: usize) -> String {
     let shown = text::safe(directory);
     if shown.width() <= width {
         return text::column(&shown, width);

@@ -4,10 +4,14 @@ mod bars;
 mod detail;
 mod dialog;
 mod list;
+mod menu;
 mod overlay;
 mod pages;
+mod picker;
+mod row;
 mod scrub;
 mod theme;
+mod when;
 
 use jiff::Timestamp;
 use ratatui::Frame;
@@ -27,12 +31,18 @@ pub fn render(frame: &mut Frame, model: &TuiModel, now: Timestamp) -> DrawnScree
     let [header, body, footer] =
         Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)]).areas(frame.area());
     bars::header(frame, header, model);
-    let drawn = match &model.overlay {
+    let mut drawn = match &model.overlay {
         Some(TuiOverlay::Reader(reader)) => overlay::reader(frame, body, reader),
+        Some(TuiOverlay::Picker(picker)) => picker::draw(frame, body, picker, model),
         _ => main(frame, body, model, now),
     };
-    bars::footer(frame, footer, model, &drawn);
-    overlay::window(frame, body, model);
+    drawn.body_height = body.height;
+    bars::footer(frame, footer, model, &mut drawn);
+    match &model.overlay {
+        Some(TuiOverlay::Compose(composed)) => overlay::compose(frame, body, composed, model.look.unicode),
+        Some(TuiOverlay::Menu(menu)) => menu::draw(frame, body, menu, model.look.unicode, &mut drawn),
+        _ => {}
+    }
     scrub::scrub(frame.buffer_mut(), &model.look);
     drawn
 }
@@ -42,7 +52,7 @@ fn main(frame: &mut Frame, body: Rect, model: &TuiModel, now: Timestamp) -> Draw
         pages::draw(frame, body, &page);
         return DrawnScreen::default();
     }
-    let (list, detail) = areas(body, model.shows_details);
+    let (list, detail) = areas(body, model.shows_details || model.typing.is_some());
     let mut drawn = DrawnScreen::default();
     if let Some(list) = list {
         list::draw(frame, list, model, now, &mut drawn);

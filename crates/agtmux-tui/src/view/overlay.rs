@@ -1,4 +1,4 @@
-//! Windows above the list: the editor, the question before a kill, and the reader of texts.
+//! The editor and the reader of texts.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -7,25 +7,23 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear};
 
 use super::theme;
-use crate::model::{AgentTarget, ComposePurpose, ComposedText, DrawnScreen, TextReader, TuiModel, TuiOverlay};
+use crate::model::{ComposePurpose, ComposedText, DrawnScreen, TextReader};
 use crate::{sgr, text};
 
 /// The most lines of the editor that are visible.
 const MAX_EDITOR: u16 = 12;
 
-/// Draws the window of the overlay, if it has one.
-pub(super) fn window(frame: &mut Frame, body: Rect, model: &TuiModel) {
-    match &model.overlay {
-        Some(TuiOverlay::Compose(composed)) => compose(frame, body, composed, model.look.unicode),
-        Some(TuiOverlay::ConfirmKill(agent)) => confirm_kill(frame, body, agent, model.look.unicode),
-        _ => {}
-    }
-}
-
-fn compose(frame: &mut Frame, body: Rect, composed: &ComposedText, unicode: bool) {
+pub(super) fn compose(frame: &mut Frame, body: Rect, composed: &ComposedText, unicode: bool) {
+    let to = match composed.agents.as_slice() {
+        [agent] => agent.label.clone(),
+        several => {
+            let names: Vec<&str> = several.iter().map(|agent| agent.label.as_str()).collect();
+            format!("{} agents: {}", several.len(), names.join(", "))
+        }
+    };
     let title = match composed.purpose {
-        ComposePurpose::Send => format!(" prompt for {} ", composed.agent.label),
-        ComposePurpose::Answer { .. } => format!(" answer to {} ", composed.agent.label),
+        ComposePurpose::Send => format!(" prompt for {to} "),
+        ComposePurpose::Answer { .. } => format!(" answer to {to} "),
     };
     let width = usize::from(body.width).saturating_sub(4).max(4);
     let (lines, cursor_line) = editor_lines(composed, width);
@@ -75,25 +73,7 @@ fn rows(line: &str, width: usize) -> Vec<String> {
     if rows.is_empty() { vec![String::new()] } else { rows }
 }
 
-fn confirm_kill(frame: &mut Frame, body: Rect, agent: &AgentTarget, unicode: bool) {
-    let lines = [
-        ("y", "interrupt it with Ctrl-C"),
-        ("t", "end it with SIGTERM"),
-        ("K", "end it with SIGKILL"),
-        ("Esc", "do nothing"),
-    ];
-    let width = body.width.min(44);
-    let height = body.height.min(6);
-    let (x, y) = (body.x + (body.width - width) / 2, body.y + (body.height - height) / 2);
-    let title = format!(" stop {}? ", agent.label);
-    let inner = boxed(frame, Rect { x, y, width, height }, &title, "", unicode);
-    for (y, (key, what)) in (inner.y..inner.bottom()).zip(lines) {
-        let line = Line::from(vec![Span::styled(format!("{key:>3}  "), theme::KEY), Span::raw(what)]);
-        frame.render_widget(line, Rect { y, height: 1, ..inner });
-    }
-}
-
-fn boxed(frame: &mut Frame, area: Rect, title: &str, hint: &str, unicode: bool) -> Rect {
+pub(super) fn boxed(frame: &mut Frame, area: Rect, title: &str, hint: &str, unicode: bool) -> Rect {
     frame.render_widget(Clear, area);
     let room = usize::from(area.width).saturating_sub(4);
     let block = Block::bordered()
@@ -128,7 +108,7 @@ pub(super) fn reader(frame: &mut Frame, body: Rect, reader: &TextReader) -> Draw
     drawn
 }
 
-fn heading(frame: &mut Frame, body: Rect, title: &str, place: &str) {
+pub(super) fn heading(frame: &mut Frame, body: Rect, title: &str, place: &str) {
     let row = Rect { x: body.x + 1, height: 1, width: body.width.saturating_sub(2), ..body };
     let room = usize::from(row.width).saturating_sub(place.len() + 2);
     frame.render_widget(Line::styled(text::fit(title, room), theme::BOLD), row);

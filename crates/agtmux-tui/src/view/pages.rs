@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::theme;
+use crate::keymap::TuiCommand;
 use crate::model::{FleetConnection, TuiModel};
 use crate::text;
 
@@ -18,11 +19,15 @@ fn step(command: &str, what: &str) -> (String, String) {
     (command.to_owned(), what.to_owned())
 }
 
+fn quit(model: &TuiModel) -> (String, String) {
+    step(&model.key(TuiCommand::Quit), "quit")
+}
+
 /// The page to show instead of the list, if there is nothing to list.
 pub(super) fn page(model: &TuiModel) -> Option<HelpPage> {
     if let FleetConnection::Failed(notice) = &model.connection {
         let mut steps: Vec<_> = notice.hint.iter().map(|hint| step(hint, "")).collect();
-        steps.extend([step("Enter", "try again"), step("q", "quit")]);
+        steps.extend([step("Enter", "try again"), quit(model)]);
         return Some(HelpPage { title: notice.text.clone(), steps });
     }
     if model.list.rows().next().is_some() {
@@ -37,17 +42,20 @@ pub(super) fn page(model: &TuiModel) -> Option<HelpPage> {
 fn nothing_matches(model: &TuiModel) -> HelpPage {
     if model.filter.waiting_only && model.filter.text.trim().is_empty() {
         let title = format!("no agent waits for you ({} agents)", model.list.all().len());
-        return HelpPage { title, steps: vec![step("w", "show all agents"), step("q", "quit")] };
+        return HelpPage {
+            title,
+            steps: vec![step(&model.key(TuiCommand::WaitingOnly), "show all agents"), quit(model)],
+        };
     }
     let title = format!("no agent matches '{}'", model.filter.text);
-    HelpPage { title, steps: vec![step("Esc", "remove the filter")] }
+    HelpPage { title, steps: vec![step(&model.key(TuiCommand::Back), "remove the filter")] }
 }
 
 fn no_agents(model: &TuiModel) -> HelpPage {
     let fleet = model.fleet.items();
     if let Some(error) = fleet.target_errors.first() {
         let title = format!("{}: {}", error.target, error.message);
-        return HelpPage { title, steps: vec![step(&error.hint, ""), step("q", "quit")] };
+        return HelpPage { title, steps: vec![step(&error.hint, ""), quit(model)] };
     }
     match fleet.panes.len() {
         0 => HelpPage {
@@ -55,7 +63,7 @@ fn no_agents(model: &TuiModel) -> HelpPage {
             steps: vec![
                 step("tmux new", "start one, then start your agent in it"),
                 step("agtmux demo", "see how this screen looks with agents"),
-                step("q", "quit"),
+                quit(model),
             ],
         },
         panes => HelpPage {
@@ -64,7 +72,7 @@ fn no_agents(model: &TuiModel) -> HelpPage {
                 step("agtmux run -- AGENT", "start an agent in a pane; it appears here"),
                 step("agtmux adapters", "lists the agents that agtmux recognises"),
                 step("agtmux demo", "see how this screen looks with agents"),
-                step("q", "quit"),
+                quit(model),
             ],
         },
     }

@@ -2,7 +2,6 @@
 
 use agtmux_core::sanitize;
 use ratatui::buffer::Buffer;
-use ratatui::style::Color;
 
 use crate::model::TerminalLook;
 
@@ -23,18 +22,18 @@ pub(super) fn scrub(buffer: &mut Buffer, look: &TerminalLook) {
                 cell.set_symbol("?");
             }
         }
-        if !look.colour {
-            cell.set_fg(Color::Reset);
-            cell.set_bg(Color::Reset);
-        }
+        cell.set_fg(look.colours.nearest(look.roles.shown(cell.fg)));
+        cell.set_bg(look.colours.nearest(look.roles.shown(cell.bg)));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ratatui::layout::Rect;
-    use ratatui::style::Style;
+    use ratatui::style::{Color, Style};
+
+    use super::*;
+    use crate::model::{ColourRoles, TerminalColours};
 
     #[test]
     fn cells_never_contain_control_characters() {
@@ -42,7 +41,7 @@ mod tests {
         for (cell, symbol) in buffer.content.iter_mut().zip(["\u{1b}", "\u{202e}", "日", "a"]) {
             cell.set_symbol(symbol);
         }
-        scrub(&mut buffer, &TerminalLook { colour: true, unicode: true, home: None });
+        scrub(&mut buffer, &TerminalLook { unicode: true, ..TerminalLook::default() });
         let symbols: Vec<&str> = buffer.content.iter().map(|cell| cell.symbol()).collect();
         assert_eq!(symbols, ["?", "?", "日", "a"]);
     }
@@ -55,5 +54,15 @@ mod tests {
         let symbols: Vec<&str> = buffer.content.iter().map(|cell| cell.symbol()).collect();
         assert_eq!(symbols, ["?", "~", "a"]);
         assert!(buffer.content.iter().all(|cell| (cell.fg, cell.bg) == (Color::Reset, Color::Reset)));
+    }
+
+    #[test]
+    fn the_configured_colours_replace_those_of_the_view() {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 2, 1));
+        buffer.set_string(0, 0, "a", Style::new().fg(Color::Yellow));
+        buffer.set_string(1, 0, "b", Style::new().fg(Color::Rgb(0, 0, 250)));
+        let colours = TerminalColours::Sixteen;
+        scrub(&mut buffer, &TerminalLook { colours, roles: ColourRoles::LIGHT, ..TerminalLook::default() });
+        assert_eq!((buffer.content[0].fg, buffer.content[1].fg), (Color::Magenta, Color::Indexed(12)));
     }
 }

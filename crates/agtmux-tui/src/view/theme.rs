@@ -1,4 +1,4 @@
-//! Shapes and colours. Only the terminal's own 16 colours are used, so that its theme applies.
+//! Shapes and colours. A named colour stands for its role (`ColourRoles`); the configuration decides how it is shown.
 
 use agtmux_core::state::State;
 use ratatui::style::{Color, Modifier, Style};
@@ -10,6 +10,7 @@ pub(super) const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 pub(super) const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 pub(super) const ERROR: Style = Style::new().fg(Color::Red);
 pub(super) const ACCENT: Style = Style::new().fg(Color::Yellow);
+pub(super) const GOOD: Style = Style::new().fg(Color::Green);
 pub(super) const KEY: Style = Style::new().fg(Color::Cyan);
 
 /// The kinds of states that a person tells apart at a glance.
@@ -65,7 +66,7 @@ impl StateLook {
         match self {
             Self::Approval | Self::Input => Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD),
             Self::Error => Style::new().fg(Color::Red).add_modifier(Modifier::BOLD),
-            Self::Unseen => Style::new().fg(Color::Cyan),
+            Self::Unseen => Style::new().fg(Color::Blue).add_modifier(Modifier::BOLD),
             Self::Running => Style::new().fg(Color::Green),
             Self::Idle | Self::Unknown | Self::Ended => DIM,
         }
@@ -77,7 +78,7 @@ impl StateLook {
             Self::Approval => "waits for approval",
             Self::Input => "waits for an answer",
             Self::Error => "error",
-            Self::Unseen => "completed, not seen yet",
+            Self::Unseen => "done, unseen",
             Self::Running => "running",
             Self::Idle => "idle",
             Self::Unknown => "unknown",
@@ -106,4 +107,13 @@ pub(super) fn vertical(unicode: bool) -> &'static str {
 
 pub(super) fn horizontal(unicode: bool) -> &'static str {
     if unicode { "─" } else { "-" }
+}
+
+/// The mark of an agent that is selected for an action on several.
+pub(super) fn chosen(unicode: bool) -> &'static str {
+    if unicode { "▌" } else { ">" }
+}
+
+pub(super) fn pinned(unicode: bool) -> &'static str {
+    if unicode { "▴" } else { "^" }
 }

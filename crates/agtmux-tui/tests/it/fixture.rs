@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use agtmux_api::wire::{PaneItem, WatchEvent, WatchEventKind, WatchItem};
 use agtmux_client::StreamSignal;
-use agtmux_tui::model::{TerminalLook, TuiModel};
-use agtmux_tui::update::{TuiEffect, TuiMessage, TuiOutcome, drawn, update};
+use agtmux_tui::model::{TerminalColours, TerminalLook, TuiModel};
+use agtmux_tui::update::{TuiEffect, TuiMessage, TuiOutcome, drawn, sync, update};
 use agtmux_tui::view;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use jiff::Timestamp;
@@ -23,7 +23,12 @@ pub(crate) fn start() -> Timestamp {
 }
 
 pub(crate) fn look() -> TerminalLook {
-    TerminalLook { colour: true, unicode: true, home: Some("/home/me".into()) }
+    TerminalLook {
+        colours: TerminalColours::All,
+        unicode: true,
+        home: Some("/home/me".into()),
+        ..TerminalLook::default()
+    }
 }
 
 /// The interface with a clock that tests move.
@@ -37,12 +42,16 @@ impl Seat {
     /// Shows the recorded fleet on a terminal of this size.
     pub(crate) fn new(width: u16, height: u16) -> Self {
         let mut seat = Self::empty(width, height, look());
-        let events = USUAL_FLEET.lines().map(|line| serde_json::from_str(line).expect("a recorded event"));
-        seat.receive(events);
-        seat.draw();
-        // Long enough to have read what is on the screen.
-        seat.wait(Duration::from_secs(5));
+        seat.show_usual_fleet();
         seat
+    }
+
+    pub(crate) fn show_usual_fleet(&mut self) {
+        let events = USUAL_FLEET.lines().map(|line| serde_json::from_str(line).expect("a recorded event"));
+        self.receive(events);
+        self.draw();
+        // Long enough to have read what is on the screen.
+        self.wait(Duration::from_secs(5));
     }
 
     pub(crate) fn empty(width: u16, height: u16, look: TerminalLook) -> Self {
@@ -69,6 +78,7 @@ impl Seat {
             self.tell(TuiMessage::Stream(Ok(StreamSignal::Event(event))));
         }
         self.tell(TuiMessage::Stream(Ok(StreamSignal::CaughtUp)));
+        sync(&mut self.model, self.now);
     }
 
     /// Changes the agent in this pane.
@@ -93,13 +103,13 @@ impl Seat {
         text.chars().for_each(|c| drop(self.press(c)));
     }
 
-    pub(crate) fn mouse(&mut self, kind: MouseEventKind, column: u16, row: u16) {
+    pub(crate) fn mouse(&mut self, kind: MouseEventKind, column: u16, row: u16) -> Vec<TuiEffect> {
         let event = MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE };
-        self.tell(TuiMessage::Mouse(event));
+        self.tell(TuiMessage::Mouse(event))
     }
 
-    pub(crate) fn click(&mut self, column: u16, row: u16) {
-        self.mouse(MouseEventKind::Down(MouseButton::Left), column, row);
+    pub(crate) fn click(&mut self, column: u16, row: u16) -> Vec<TuiEffect> {
+        self.mouse(MouseEventKind::Down(MouseButton::Left), column, row)
     }
 
     /// Draws, as the program does after each message.

@@ -2,7 +2,11 @@
 
 mod answers;
 mod fixture;
+mod looking;
+mod marks;
 mod pages;
 mod rows;
 mod screens;
+mod several;
 mod texts;
+mod typing;

@@ -6,6 +6,7 @@
 mod agents;
 mod bridge;
 mod harness;
+mod interface;
 mod load;
 mod mcp;
 mod mirror;
@@ -29,6 +30,7 @@ const BENCHMARKS: [Benchmark; 9] = [
     ("mirror", mirror::run),
     ("mcp", mcp::run),
     ("ssh", ssh::run),
+    ("interface", interface::run),
 ];
 
 fn main() {

@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::pin::Pin;
 
+use agtmux_api::config::Config;
 use agtmux_client::DaemonClient;
 use agtmux_tmux::platform::{self, Platform, PlatformSignal, WatchToken};
 use agtmux_tui::{TerminalWatcher, TuiExit, TuiOptions, look_from_environment};
@@ -22,10 +23,13 @@ pub(crate) fn is_possible() -> bool {
 
 /// Shows the interface. With `waiting_only`, starts with the agents that wait.
 pub(crate) async fn run(waiting_only: bool) -> CliResult {
+    let daemon = DaemonClient::from_env()?;
+    let settings = Config::load(&daemon.paths.config)?.interface;
     let options = TuiOptions {
-        daemon: DaemonClient::from_env()?,
+        daemon,
         program: std::env::current_exe().map_err(|error| CliError::io("find the agtmux program", error))?,
         look: look_from_environment(),
+        settings,
         waiting_only,
         // A popup would hide the pane.
         quits_after_attach: std::env::var_os(CLIENT_VARIABLE).is_some_and(|tty| !tty.is_empty()),

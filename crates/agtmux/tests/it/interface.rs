@@ -1,94 +1,18 @@
 //! The terminal interface, driven by keys in a real tmux server.
 
-use std::path::PathBuf;
-
-use agtmux_testkit::TestTmuxServer;
 use agtmux_testkit::action_fixture::ActionFixture;
 use agtmux_testkit::agtmux::{SOON, agtmux, stop};
 use agtmux_testkit::fake_agent::FakeAgent;
-use agtmux_testkit::{wait_for, wait_until};
-use rustix::process::{Pid, Signal, kill_process};
+use agtmux_testkit::wait_until;
+use rustix::process::Signal;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_agtmux");
-
-/// The interface in a pane.
-struct Seat {
-    server: TestTmuxServer,
-    pane: String,
-    /// Where the process id, the exit status and the printed bytes are stored.
-    files: PathBuf,
-}
-
-impl Seat {
-    /// Starts `agtmux` with these arguments outside the tmux server of the agents.
-    #[track_caller]
-    fn open(fixture: &ActionFixture, arguments: &str) -> Self {
-        Self::open_on(fixture, fixture.world.tmux("seat"), &format!("env -u TMUX {PROGRAM} {arguments}"))
-    }
-
-    /// Starts this command in a new session of this server.
-    #[track_caller]
-    fn open_on(fixture: &ActionFixture, server: TestTmuxServer, command: &str) -> Self {
-        let files = fixture.world.home();
-        let start = format!("sh -c 'echo $$ >pid; exec {command}'");
-        let command = format!("cd {} && read -r go; {start}; echo $? >status; exec cat", files.display());
-        let pane = server.new_session("seat", &command);
-        server.run(&["pipe-pane", "-t", &pane, &format!("cat >{}/printed", files.display())]);
-        server.run(&["send-keys", "-t", &pane, "Enter"]);
-        Self { server, pane, files }
-    }
-
-    fn screen(&self) -> String {
-        self.server.run(&["capture-pane", "-p", "-t", &self.pane])
-    }
-
-    /// Waits until the screen contains all of these texts.
-    #[track_caller]
-    fn wait_for_texts(&self, texts: &[&str]) -> String {
-        wait_for(&format!("{texts:?} on the screen"), SOON, || {
-            let screen = self.screen();
-            if texts.iter().all(|text| screen.contains(text)) { Ok(screen) } else { Err(screen) }
-        })
-    }
-
-    fn press(&self, keys: &[&str]) {
-        self.server.run(&[&["send-keys", "-t", &self.pane], keys].concat());
-    }
-
-    fn write(&self, text: &str) {
-        self.server.run(&["send-keys", "-t", &self.pane, "-l", text]);
-    }
-
-    fn file(&self, name: &str) -> String {
-        String::from_utf8_lossy(&std::fs::read(self.files.join(name)).unwrap_or_default()).into_owned()
-    }
-
-    fn signal(&self, signal: Signal) {
-        let pid = self.file("pid").trim().parse().ok().and_then(Pid::from_raw).expect("a process id");
-        kill_process(pid, signal).expect("the interface runs");
-    }
-
-    /// Waits until the interface has ended, and checks that it left the terminal as it was.
-    #[track_caller]
-    fn assert_ended(&self, status: &str) {
-        // tmux sets the status a moment after it notices the end.
-        let ended = wait_for("the end of the interface", SOON, || {
-            let ended = self.file("status");
-            if ended.is_empty() { Err(self.screen()) } else { Ok(ended) }
-        });
-        assert_eq!(ended.trim(), status, "{}", self.screen());
-        let printed = self.file("printed");
-        for (on, off) in [("[?1049h", "[?1049l"), ("[?1000h", "[?1000l"), ("[?2004h", "[?2004l"), ("[?25l", "[?25h")] {
-            assert!(printed.rfind(off) > printed.rfind(on), "{on} is still on: {}", printed.escape_debug());
-        }
-    }
-}
+use crate::seat::{PROGRAM, Seat};
 
 #[test]
 fn a_dialog_is_answered_with_what_is_on_the_screen() {
     let fixture = ActionFixture::new("");
     let (asking, _idle) = (fixture.agent("work"), fixture.agent("other"));
-    let seat = Seat::open(&fixture, "");
+    let seat = Seat::open(&fixture.world, "");
     seat.wait_for_texts(&["2 idle", "work", "other"]);
     fixture.show_scene(&asking, "permission", "waiting_approval");
     seat.wait_for_texts(&["1 waiting"]);
@@ -113,7 +37,7 @@ fn a_dialog_that_changes_before_the_key_is_not_answered() {
     let fixture = ActionFixture::new("");
     let agent = fixture.agent("work");
     fixture.show_scene(&agent, "dialog", "waiting_approval");
-    let seat = Seat::open(&fixture, "");
+    let seat = Seat::open(&fixture.world, "");
     seat.wait_for_texts(&["rm -r build"]);
     let fingerprint = |item: &serde_json::Value| item["dialog"]["fingerprint"].clone();
     let before = fingerprint(&fixture.item(&agent).expect("the agent"));
@@ -133,7 +57,7 @@ fn a_dialog_that_changes_before_the_key_is_not_answered() {
 fn a_prompt_is_written_and_sent() {
     let fixture = ActionFixture::new("");
     let agent = fixture.agent("work");
-    let seat = Seat::open(&fixture, "");
+    let seat = Seat::open(&fixture.world, "");
     seat.wait_for_texts(&["1 idle", "earlier"]);
     seat.press(&["s"]);
     seat.wait_for_texts(&["prompt for"]);
@@ -151,7 +75,7 @@ fn a_prompt_is_written_and_sent() {
 fn the_list_is_filtered_and_fits_a_resized_terminal() {
     let fixture = ActionFixture::new("");
     let (_one, _other) = (fixture.agent("work"), fixture.agent("other"));
-    let seat = Seat::open(&fixture, "");
+    let seat = Seat::open(&fixture.world, "");
     seat.wait_for_texts(&["2 idle", "work", "other"]);
     seat.press(&["/"]);
     seat.write("oth");
@@ -175,7 +99,7 @@ fn the_list_is_filtered_and_fits_a_resized_terminal() {
 fn a_click_selects_an_agent() {
     let fixture = ActionFixture::new("");
     let (_one, _other) = (fixture.agent("aa"), fixture.agent("bb"));
-    let seat = Seat::open(&fixture, "");
+    let seat = Seat::open(&fixture.world, "");
     seat.wait_for_texts(&["2 idle", "claude  aa:0.0"]);
     // The terminal reports a click at column 5 of row 5, which shows the second agent.
     seat.write("\u{1b}[<0;5;5M\u{1b}[<0;5;5m");
@@ -188,7 +112,7 @@ fn a_click_selects_an_agent() {
 fn attach_returns_to_the_interface_after_a_detach() {
     let fixture = ActionFixture::new("");
     let _agent = fixture.agent("work");
-    let seat = Seat::open(&fixture, "");
+    let seat = Seat::open(&fixture.world, "");
     seat.wait_for_texts(&["1 idle"]);
     seat.press(&["Enter"]);
     wait_until("the attached client", SOON, || fixture.server.client_pids().len() == 1);
@@ -206,7 +130,7 @@ fn attach_returns_to_the_interface_after_a_detach() {
 fn inside_tmux_the_client_is_switched_and_the_interface_goes_on() {
     let fixture = ActionFixture::new("");
     let _agent = fixture.agent("work");
-    let seat = Seat::open_on(&fixture, fixture.server.clone(), PROGRAM);
+    let seat = Seat::open_on(&fixture.world, fixture.server.clone(), PROGRAM);
     seat.wait_for_texts(&["1 idle"]);
     let _client = fixture.server.attach("seat");
     let session = || fixture.server.run(&["list-clients", "-F", "#{client_session}"]).trim().to_owned();
@@ -223,7 +147,7 @@ fn an_agent_is_ended_after_a_question_and_stays_listed_while_its_pane_is_there()
     let fixture = ActionFixture::new("");
     let agent = fixture.agent("work");
     fixture.server.run(&["set-option", "-t", "=work:", "remain-on-exit", "on"]);
-    let seat = Seat::open(&fixture, "");
+    let seat = Seat::open(&fixture.world, "");
     seat.wait_for_texts(&["1 idle"]);
     seat.press(&["x"]);
     seat.wait_for_texts(&["stop claude work:0.0?", "end it with SIGKILL"]);
@@ -247,7 +171,7 @@ fn hostile_text_stays_text() {
         fixture.server.run(&["new-session", "-d", "-P", "-F", "#{pane_id}", "-s", "work", "-c", directory, &command]);
     let agent = fixture.wait_for_idle_agent(&fixture.server, pane.trim().to_owned(), dir);
     fixture.server.run(&["select-pane", "-t", &agent.pane, "-T", "\u{202e}evil ##(touch x)"]);
-    let seat = Seat::open(&fixture, "");
+    let seat = Seat::open(&fixture.world, "");
     let screen = seat.wait_for_texts(&["1 idle", "evil #(touch x)", "\\x1b[2J"]);
     assert!(screen.contains("work"), "the screen was not cleared: {screen}");
     seat.press(&["q"]);
@@ -262,7 +186,7 @@ fn hostile_text_stays_text() {
 fn the_terminal_is_restored_after_a_signal() {
     let fixture = ActionFixture::new("");
     let _agent = fixture.agent("work");
-    let seat = Seat::open(&fixture, "");
+    let seat = Seat::open(&fixture.world, "");
     seat.wait_for_texts(&["1 idle"]);
     seat.signal(Signal::TERM);
     seat.assert_ended("143");
@@ -272,7 +196,7 @@ fn the_terminal_is_restored_after_a_signal() {
 fn a_stopped_daemon_leaves_the_list_marked_as_out_of_date() {
     let fixture = ActionFixture::new("");
     let _agent = fixture.agent("work");
-    let seat = Seat::open(&fixture, "");
+    let seat = Seat::open(&fixture.world, "");
     seat.wait_for_texts(&["1 idle"]);
     stop(&fixture.world);
     seat.wait_for_texts(&["daemon disconnected; out of date", "work"]);
@@ -296,7 +220,7 @@ fn the_inbox_opens_the_interface_with_the_waiting_agents() {
     let fixture = ActionFixture::new("");
     let (asking, _idle) = (fixture.agent("work"), fixture.agent("other"));
     fixture.show_scene(&asking, "dialog", "waiting_approval");
-    let seat = Seat::open(&fixture, "inbox");
+    let seat = Seat::open(&fixture.world, "inbox");
     let screen = seat.wait_for_texts(&["waiting only", "Do you want to proceed?"]);
     assert!(!screen.contains("other"), "{screen}");
     seat.press(&["w"]);

@@ -180,7 +180,7 @@ async fn submit_as_prompt<'a>(pane: &ActionPane<'_>, text: &str) -> ApiResult<Di
         }
     };
     let pane = pane.actions.action_pane(located, false)?;
-    let message = SendMessage { text: Some(text), keys: &[], enter: true };
+    let message = SendMessage { text: Some(text), keys: &[], enter: true, dialog: None };
     let sent = TextSender::for_pane(&pane, None)?.send(&message).await.map_err(|mut failure| {
         failure.message = format!("the dialog was answered, but the text was not sent: {}", failure.message);
         failure

@@ -61,6 +61,11 @@ impl<'a> OpenDialog<'a> {
         asked_command::complete(&self.dialog.clone().without_secrets(), &agent.asked)
     }
 
+    /// The fingerprint of the dialog as clients see it.
+    pub(in crate::actions) fn fingerprint(&self) -> &str {
+        &self.shown.fingerprint
+    }
+
     /// Whether the screen shows only a part of the command, and the whole command comes from a report of the agent.
     pub(super) fn is_completed(&self) -> bool {
         self.shown.fingerprint != self.dialog.fingerprint

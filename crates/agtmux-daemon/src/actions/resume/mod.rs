@@ -237,7 +237,7 @@ async fn type_into_shell(pane: &ActionPane<'_>, cwd: Option<&str>, command: &str
     let sender = TextSender::for_pane(&at_shell, Some(InputProfile::Shell))?;
     // Discard a command line that a person has begun.
     at_shell.type_checked(PaneInput::Keys(&[TmuxKey::Named("C-c".into())])).await?;
-    let sent = sender.send(&SendMessage { text: Some(&line), keys: &[], enter: true }).await;
+    let sent = sender.send(&SendMessage { text: Some(&line), keys: &[], enter: true, dialog: None }).await;
     sent.map_err(after_typing)?;
     Ok(line)
 }

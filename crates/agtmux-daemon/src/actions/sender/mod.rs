@@ -47,7 +47,9 @@ impl Actions {
         };
         let request =
             ActionRequest { summary: audit::keys_summary(self.config(), &keys), text: text.as_deref(), ..request };
-        let message = SendMessage { text: text.as_deref(), keys: &keys, enter: text.is_some() && !action.no_enter };
+        let dialog = action.guards.if_dialog.as_deref();
+        let enter = text.is_some() && !action.no_enter;
+        let message = SendMessage { text: text.as_deref(), keys: &keys, enter, dialog };
         self.perform(request, async |pane| {
             let report = TextSender::for_pane(pane, action.profile)?.send(&message).await?;
             Ok(SendReport { left_copy_mode: pane.has_left_mode(), ..report })
@@ -89,13 +91,28 @@ pub(super) struct SendMessage<'a> {
     pub(super) text: Option<&'a str>,
     pub(super) keys: &'a [TmuxKey],
     pub(super) enter: bool,
+    /// The fingerprint of the dialog that keys without text may go to.
+    pub(super) dialog: Option<&'a str>,
 }
 
-/// Whether keys may be pressed while a panel has replaced the input box.
+/// Whether keys may be pressed while the input box is not on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PanelKeys {
-    Allowed,
+enum KeysBesideBox<'a> {
     Refused,
+    /// While a panel has replaced the input box.
+    Panel,
+    /// Also while the dialog with this fingerprint is open. The caller has seen that dialog.
+    Dialog(&'a str),
+}
+
+impl<'a> SendMessage<'a> {
+    fn keys_beside_box(&self) -> KeysBesideBox<'a> {
+        match (self.text, self.dialog) {
+            (Some(_), _) => KeysBesideBox::Refused,
+            (None, None) => KeysBesideBox::Panel,
+            (None, Some(fingerprint)) => KeysBesideBox::Dialog(fingerprint),
+        }
+    }
 }
 
 pub(super) struct TextSender<'a> {
@@ -135,14 +152,14 @@ impl<'a> TextSender<'a> {
     pub(super) async fn send(&self, message: &SendMessage<'_>) -> ApiResult<SendReport> {
         self.refuse_if_asking(message).await?;
         let Some(text) = message.text else {
-            self.press_keys_with(message.keys, PanelKeys::Allowed).await?;
+            self.press_keys_with(message.keys, message.keys_beside_box()).await?;
             return Ok(unverified(0, 0));
         };
         let mut watcher = SubmitWatcher::new(self, text);
         let before = self.wait_for_input_box().await?;
         let box_agent = self.input_box_agent();
         self.paste_text(text, |capture| {
-            box_agent.map_or(Ok(()), |agent| self.check_no_dialog(&agent, capture, PanelKeys::Refused))
+            box_agent.map_or(Ok(()), |agent| self.check_no_dialog(&agent, capture, KeysBesideBox::Refused))
         })
         .await?;
         // The text was pasted: from here on every failure is a failure after typing.
@@ -259,10 +276,10 @@ impl<'a> TextSender<'a> {
     /// Presses keys. Checks the screen before each key and fails if a dialog is open, because the key could answer that
     /// dialog.
     async fn press_keys(&self, keys: &[TmuxKey]) -> ApiResult<()> {
-        self.press_keys_with(keys, PanelKeys::Refused).await
+        self.press_keys_with(keys, KeysBesideBox::Refused).await
     }
 
-    async fn press_keys_with(&self, keys: &[TmuxKey], panels: PanelKeys) -> ApiResult<()> {
+    async fn press_keys_with(&self, keys: &[TmuxKey], beside: KeysBesideBox<'_>) -> ApiResult<()> {
         let box_agent = self.input_box_agent();
         for (n, key) in keys.iter().enumerate() {
             if n > 0 {
@@ -272,7 +289,7 @@ impl<'a> TextSender<'a> {
                 let typing = PaneInput::Keys(std::slice::from_ref(key));
                 match &box_agent {
                     Some(agent) => {
-                        self.pane.type_if(typing, |capture| self.check_no_dialog(agent, capture, panels)).await
+                        self.pane.type_if(typing, |capture| self.check_no_dialog(agent, capture, beside)).await
                     }
                     None => self.pane.type_checked(typing).await,
                 }
@@ -290,8 +307,12 @@ impl<'a> TextSender<'a> {
             return Ok(());
         }
         let capture = self.pane.capture().await?;
-        let is_panel = self.input_box_agent().is_some_and(|agent| capture.reading(&agent).is_panel);
-        if is_panel && message.text.is_none() { Ok(()) } else { Err(self.dialog_open(&capture)) }
+        match self.input_box_agent() {
+            Some(agent) if message.text.is_none() && capture.reading(&agent).dialog().is_some() => {
+                self.check_no_dialog(&agent, &capture, message.keys_beside_box())
+            }
+            _ => Err(self.dialog_open(&capture)),
+        }
     }
 
     /// The error when a dialog is open. Its hint names the answers that the dialog on the screen accepts.
@@ -356,17 +377,24 @@ impl<'a> TextSender<'a> {
     /// The text in the input box, and the capture that shows the box. Fails if a dialog is open.
     async fn capture_input_box(&self, agent: &KnownAgent) -> ApiResult<(Option<String>, PaneScreen)> {
         let capture = self.pane.capture().await?;
-        self.check_no_dialog(agent, &capture, PanelKeys::Refused)?;
+        self.check_no_dialog(agent, &capture, KeysBesideBox::Refused)?;
         Ok((agent.typed_text(&capture.screen), capture))
     }
 
-    fn check_no_dialog(&self, agent: &KnownAgent, capture: &PaneScreen, panels: PanelKeys) -> ApiResult<()> {
+    fn check_no_dialog(&self, agent: &KnownAgent, capture: &PaneScreen, beside: KeysBesideBox<'_>) -> ApiResult<()> {
         let reading = capture.reading(agent);
-        let allowed = self.pane.forced || (reading.is_panel && panels == PanelKeys::Allowed);
-        match reading.dialog() {
-            Some(_) if !allowed => Err(self.dialog_open(capture)),
-            _ => Ok(()),
+        if reading.dialog().is_none() || self.pane.forced {
+            return Ok(());
         }
+        let allowed = match beside {
+            KeysBesideBox::Refused => false,
+            KeysBesideBox::Panel => reading.is_panel,
+            KeysBesideBox::Dialog(expected) => {
+                let open = OpenDialog::from_screen(self.pane, capture)?;
+                open.is_some_and(|open| open.fingerprint() == expected)
+            }
+        };
+        if allowed { Ok(()) } else { Err(self.dialog_open(capture)) }
     }
 
     /// Checks that the agent still runs and is not stopped. If the agent has ended, Enter would make the shell in the

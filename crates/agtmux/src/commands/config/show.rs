@@ -48,7 +48,8 @@ fn overlay(text: &str, path: &Path) -> Result<String, TomlError> {
 fn put_values(from: &dyn TableLike, into: &mut Table) -> bool {
     let mut changed = false;
     for (key, item) in from.iter() {
-        // `[[table]]` is shown as an inline list, which means the same.
+        // `[[table]]` is shown as an inline list, which means the same. A table of the user, such as `[interface.keys]`,
+        // is shown in the notation of the default.
         let (Ok(mut value), Some(default)) =
             (item.clone().into_value(), into.get_mut(key).and_then(Item::as_value_mut))
         else {
@@ -107,6 +108,15 @@ mod tests {
         let shown = Config::parse(&text, Path::new("/shown")).expect("the output is a valid configuration");
         assert_eq!(shown.notify.rules.len(), 2, "{text}");
         assert!(text.contains("# default: []"), "{text}");
+    }
+
+    #[test]
+    fn tables_and_lists_of_tables_are_shown() {
+        let text =
+            overlaid("[interface.keys]\nsend = 'S'\n[[interface.commands]]\nkey = 'x'\nname = 'n'\nrun = ['a']\n");
+        let shown = Config::parse(&text, Path::new("/shown")).expect("the output is a valid configuration");
+        assert_eq!(shown.interface.keys["send"].0, ["S"], "{text}");
+        assert_eq!(shown.interface.commands.len(), 1, "{text}");
     }
 
     #[test]

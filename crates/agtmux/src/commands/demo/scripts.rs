@@ -1,5 +1,5 @@
-//! Shell scripts that imitate agents: their program names, titles and screens. Each script loops through its scenes.
-//! The panes start their scripts at different scenes.
+//! Shell scripts that imitate agents: their program names, titles and screens. Each script loops through its scenes. A
+//! dialog also closes when it is answered. The panes start their scripts at different scenes.
 
 use std::fmt::Write;
 use std::fs;
@@ -54,7 +54,7 @@ const CLAUDE: DemoScript = DemoScript {
     name: "claude",
     agent: "claude",
     scenes: &[
-        DemoScene::new(State::WaitingApproval, 12, "✳ Fix the login test", screen!("claude-approval.txt")),
+        DemoScene::new(State::WaitingApproval, 90, "✳ Fix the login test", screen!("claude-approval.txt")),
         DemoScene::new(State::Running, 6, "✳ Fix the login test", screen!("claude-running.txt")),
         DemoScene::new(State::Completed, 10, "✳ Fix the login test", screen!("claude-idle.txt")).with_hook("completed"),
     ],
@@ -67,7 +67,7 @@ const CODEX: DemoScript = DemoScript {
         DemoScene::new(State::Running, 8, "⠋ Add rate limits | api", screen!("codex-running.txt")),
         DemoScene::new(
             State::WaitingInput,
-            10,
+            60,
             "[ ! ] Action Required | Add rate limits | api",
             screen!("codex-question.txt"),
         ),
@@ -123,7 +123,8 @@ impl DemoScript {
         for (n, scene) in self.scenes.iter().enumerate() {
             let (title, screen) = (quoted_for_shell(scene.title), quoted_for_shell(scene.screen.0));
             let tells = scene.hook_event.map(|word| format!("tell {word}; ")).unwrap_or_default();
-            let _ = writeln!(scenes, "    {n}) show {screen} {title}; {tells}wait_for {};;", scene.seconds);
+            let wait = if scene.state.is_waiting() { "wait_for_key" } else { "wait_for" };
+            let _ = writeln!(scenes, "    {n}) show {screen} {title}; {tells}{wait} {};;", scene.seconds);
         }
         format!(
             r#"#!/bin/sh
@@ -140,6 +141,15 @@ wait_for() {{
   while [ "$left" -gt 0 ]; do
     kill -0 {demo} 2>/dev/null || exit 0
     sleep 1
+    left=$((left - 1))
+  done
+}}
+# A key answers the dialog. dd returns after a second without one.
+wait_for_key() {{
+  left=$1
+  stty -echo -icanon -icrnl min 0 time 10
+  while [ "$left" -gt 0 ] && [ -z "$(dd bs=64 count=1 2>/dev/null)" ]; do
+    kill -0 {demo} 2>/dev/null || exit 0
     left=$((left - 1))
   done
 }}

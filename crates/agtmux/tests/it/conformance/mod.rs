@@ -213,6 +213,28 @@ mod answered_dialogs {
         }
     }
 
+    #[test]
+    fn codex_in_the_interface() {
+        if let Err(why) = respond::check_in_the_interface("codex") {
+            skip(&why);
+        }
+    }
+
+    #[test]
+    fn claude_in_the_interface() {
+        if let Err(why) = respond::check_in_the_interface("claude") {
+            skip(&why);
+        }
+    }
+
+    /// Dialogs that are swapped before a key of the interface: 2 of them, 100 when AGTMUX_SOAK is set.
+    #[test]
+    fn claude_with_swapped_dialogs_in_the_interface() {
+        if let Err(why) = respond::check_swaps_in_the_interface() {
+            skip(&why);
+        }
+    }
+
     /// Only the screen shows these questions: 3 of them, 20 when AGTMUX_SOAK is set.
     #[test]
     fn claude_questions_without_hooks() {

@@ -1,6 +1,7 @@
 //! Checks that `agtmux respond` answers the intended dialog of a real agent, and no other dialog.
 
 mod bridge;
+mod in_interface;
 mod soak;
 mod swaps;
 mod web;
@@ -68,6 +69,22 @@ pub(crate) fn check_swaps() -> Result<(), String> {
 }
 
 /// Answers questions of Claude without hooks, so that only the screen shows them: 3 of them, 20 in a soak run.
+/// Answers a dialog of the agent in the terminal interface.
+pub(crate) fn check_in_the_interface(name: &str) -> Result<(), String> {
+    let agent = real_agents::ALL.into_iter().find(|known| known.name() == name).expect("a known agent");
+    let (installed, _) = install_agent(agent, AgentVersionChoice::Pinned)?;
+    with_started_agent(agent, &installed.program_dirs, &LaunchMode::Plain, &in_interface::check_answer);
+    Ok(())
+}
+
+/// Swaps dialogs while they are answered in the terminal interface.
+pub(crate) fn check_swaps_in_the_interface() -> Result<(), String> {
+    let agent = real_agents::ALL.into_iter().find(|known| known.name() == "claude").expect("a known agent");
+    let (installed, _) = install_agent(agent, AgentVersionChoice::Pinned)?;
+    with_started_agent(agent, &installed.program_dirs, &LaunchMode::Plain, &in_interface::check);
+    Ok(())
+}
+
 pub(crate) fn check_questions_without_hooks() -> Result<(), String> {
     let agent = real_agents::ALL.into_iter().find(|known| known.name() == "claude").expect("a known agent");
     let (installed, _) = install_agent(agent, AgentVersionChoice::Pinned)?;
