@@ -31,7 +31,11 @@ struct AgentShell {
 
 impl AgentShells {
     fn insert(&self, shell: (u32, u64), record: &MirrorExecRecord, since: Timestamp) {
-        let Some(agent) = record.agent.clone() else { return };
+        record.agent.iter().for_each(|agent| self.insert_agent(shell, agent, since));
+    }
+
+    fn insert_agent(&self, shell: (u32, u64), agent: &str, since: Timestamp) {
+        let agent = agent.to_owned();
         let mut shells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         shells.entry(shell).or_insert(AgentShell { agent, since });
     }
@@ -61,6 +65,12 @@ impl Actions {
     /// even earlier, so all processes of the shell count as processes of the agent.
     pub(crate) fn remember_mirror_exec(&self, shell: Option<(u32, u64)>, record: &MirrorExecRecord) {
         shell.into_iter().for_each(|shell| self.0.agent_shells.insert(shell, record, Timestamp::MIN));
+    }
+
+    /// Notes a shell that an agent used with an earlier daemon. All processes of the shell count as processes of the
+    /// agent.
+    pub(crate) fn remember_agent_shell(&self, shell: (u32, u64), agent: &str) {
+        self.0.agent_shells.insert_agent(shell, agent, Timestamp::MIN);
     }
 }
 

@@ -110,6 +110,9 @@ impl Mirrors {
         records.sort_by_key(|(record, _)| record.typed_at);
         for (record, was_taken) in records {
             self.0.actions.remember_mirror_exec(terminal.spec.process, &record);
+            if let Err(error) = self.keep_agent_shell(terminal, &record) {
+                tracing::warn!(%error, pane = terminal.spec.pane, "cannot store that an agent uses this shell");
+            }
             let end = terminal.view().command_of(&record.exec).and_then(|command| command.end);
             match end {
                 Some(_) => {}

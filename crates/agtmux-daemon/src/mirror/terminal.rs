@@ -103,6 +103,12 @@ impl SharedTerminal {
         self.view().state.is_closed
     }
 
+    /// Ends all waits, because agtmux no longer follows the shell.
+    pub(super) fn close(&self) {
+        self.view().state.apply(&ShellEvent::Closed, Timestamp::now());
+        self.changed.send_modify(|version| *version = version.wrapping_add(1));
+    }
+
     /// The number of the newest command that has ended.
     pub(super) fn last_ended(&self) -> Option<u64> {
         self.view().commands.iter().rev().find(|command| command.end.is_some()).map(|command| command.number)
