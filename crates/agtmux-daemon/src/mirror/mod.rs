@@ -14,6 +14,7 @@ mod exec;
 mod follow;
 mod item;
 mod launch;
+mod line_editor;
 mod nested;
 mod output_stream;
 mod result;
