@@ -28,6 +28,9 @@ pub struct RunSpec {
     /// of that agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
+    /// The task could not be traced to an agent, but an agent may have started it.
+    #[serde(default)]
+    pub agent_is_assumed: bool,
 }
 
 /// How a run ended. The run's supervisor writes this record.
@@ -387,6 +390,7 @@ mod tests {
             cwd: text("/p"),
             log_bytes: 1,
             agent: None,
+            agent_is_assumed: false,
         };
         RunFiles::in_dir(&dir, "r1").write_spec(&spec).expect("written");
         assert_eq!(RunFiles::in_dir(&dir, "r1").read_spec().expect("read"), spec);

@@ -41,10 +41,14 @@ impl TmuxServer {
         Ok(framing.records(CLIENT, &answer).iter().filter_map(|fields| parse(fields)).collect())
     }
 
-    /// Shows a text in the status line of this client for a while. The text is shown as it is.
-    pub async fn show_message(&self, client: &ClientTerminal, text: &str, time: Duration) -> Result<(), TmuxError> {
-        let millis = time.as_millis().to_string();
-        let command = TmuxCommand::new("display-message").arg("-c").arg(&client.name).arg("-d").arg(millis);
+    /// Shows a text in the status line of a client, as it is. `client` is the client's name or terminal. Without a time,
+    /// the user's option `display-time` counts.
+    pub async fn show_message(&self, client: &str, text: &str, time: Option<Duration>) -> Result<(), TmuxError> {
+        let command = TmuxCommand::new("display-message").arg("-c").arg(client);
+        let command = match time {
+            Some(time) => command.arg("-d").arg(time.as_millis().to_string()),
+            None => command,
+        };
         self.run(&[command.arg("--").arg(literal(text))]).await.map(drop)
     }
 }

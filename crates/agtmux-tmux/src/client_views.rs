@@ -68,13 +68,6 @@ impl TmuxServer {
         self.run(&[detach]).await.map(drop)
     }
 
-    /// Shows a text in the status line of the client on this terminal.
-    pub async fn show_message(&self, tty: &str, text: &str) -> Result<(), TmuxError> {
-        // tmux expands the text as a format and as a time.
-        let text = text.replace('#', "##").replace('%', "%%");
-        self.run(&[TmuxCommand::new("display-message").arg("-c").arg(tty).arg(text)]).await.map(drop)
-    }
-
     /// Runs a program in a window of the session that is marked with this runtime id. Starts the program again in the
     /// window that has the mark, or opens a window. Returns the place of the window.
     pub async fn open_agent_window(

@@ -7,7 +7,7 @@ import { completions } from "../extensions/agtmux/command.ts";
 import { lineSplitter } from "../extensions/agtmux/follower.ts";
 import { deliveredSeq } from "../extensions/agtmux/messages.ts";
 import { startedTask, withVariables } from "../extensions/agtmux/shell.ts";
-import { statusLine } from "../extensions/agtmux/tasks.ts";
+import { clean, indexOfTask, statusLine, type Task } from "../extensions/agtmux/tasks.ts";
 
 const variables = { PI_TMUX_SESSION: "pi-p-1", AGTMUX_OWNER: "7", AGTMUX_PROJECT: `/a b/$(touch x)'"\`\n` };
 
@@ -54,4 +54,23 @@ test("the status line counts tasks while the session exists", () => {
 	assert.equal(statusLine({ exists: true, tasks }), "tmux: 1 task");
 	assert.equal(statusLine({ exists: true, tasks: [] }), "tmux: 0 tasks");
 	assert.equal(statusLine({ exists: false, tasks: [] }), undefined);
+});
+
+test("text of a task cannot change the screen", () => {
+	assert.equal(clean("a\tb\u{1b}[31mc"), "a    b\u{fffd}[31mc");
+	for (const hostile of ["\u{202e}", "\u{2066}", "\u{200b}", "\u{ad}", "\u{feff}", "\u{2028}", "\u{2029}", "\u{85}"]) {
+		assert.equal(clean(`a${hostile}b`), "a\u{fffd}b", hostile.codePointAt(0)?.toString(16));
+	}
+	assert.equal(clean("日本 é\u{301} 🙂"), "日本 é\u{301} 🙂");
+});
+
+test("the selected task stays selected when the list changes", () => {
+	const task = (window_id: string, window_name: string) => ({ window_id, window_name }) as Task;
+	const [a, b, c] = [task("@1", "a"), task("@2", "b"), task("@3", "c")];
+	assert.equal(indexOfTask([a, b, c], b, 0), 1);
+	assert.equal(indexOfTask([b, c], c, 2), 1);
+	assert.equal(indexOfTask([b, c], a, 0), 0, "gone");
+	assert.equal(indexOfTask([a, b], c, 2), 1, "the last one has gone");
+	assert.equal(indexOfTask([], a, 0), 0);
+	assert.equal(indexOfTask([task("@1", "other"), b], a, 1), 1, "the window has another task");
 });

@@ -58,6 +58,16 @@ pub struct MirrorExecRecord {
     pub deadline: jiff::Timestamp,
 }
 
+/// A shell that an agent has used. Until the shell ends, everything that it starts counts as started by the agent, also
+/// after its pane is no shared terminal any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentShellRecord {
+    /// The shell's pid and start time.
+    pub process: (u32, u64),
+    /// The type of the agent.
+    pub agent: String,
+}
+
 /// The maximum size of a specification.
 const MAX_SPEC_BYTES: u64 = 64 << 10;
 
@@ -222,7 +232,53 @@ impl MirrorFiles {
         open_no_follow(&self.dir.join("reader")).is_ok_and(|file| file.try_lock_shared().is_err())
     }
 
+    fn agent_shell(&self) -> PathBuf {
+        self.dir.join("agent")
+    }
+
+    pub fn write_agent_shell(&self, record: &AgentShellRecord) -> io::Result<()> {
+        write_atomically(&self.agent_shell(), &serde_json::to_vec(record)?)
+    }
+
+    pub fn read_agent_shell(&self) -> Option<AgentShellRecord> {
+        serde_json::from_str(&read_plain_no_follow(&self.agent_shell(), MAX_SPEC_BYTES).ok()?).ok()
+    }
+
+    fn stash(&self) -> PathBuf {
+        self.dir.join("line")
+    }
+
+    /// Stores the half-written line of the person, before agtmux removes it from a prompt without marks.
+    pub fn write_stash(&self, line: &str) -> io::Result<()> {
+        write_atomically(&self.stash(), line.as_bytes())
+    }
+
+    /// The half-written line that has not been given back yet.
+    pub fn read_stash(&self) -> Option<String> {
+        read_plain_no_follow(&self.stash(), MAX_SPEC_BYTES).ok()
+    }
+
+    pub fn remove_stash(&self) {
+        let _ = fs::remove_file(self.stash());
+    }
+
     pub fn remove(&self) {
         let _ = fs::remove_dir_all(&self.dir);
+    }
+
+    /// Whether the terminal is released, and only the record of its shell is left.
+    pub fn is_released(&self) -> bool {
+        self.agent_shell().exists() && !self.spec().exists()
+    }
+
+    /// Removes all files but the record of the shell that an agent has used.
+    pub fn release(&self) {
+        // Without its specification, the rest is no terminal any more, even if it cannot be removed now.
+        let _ = fs::remove_file(self.spec());
+        for path in fs::read_dir(&self.dir).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            if path != self.agent_shell() {
+                let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
+            }
+        }
     }
 }

@@ -72,6 +72,10 @@ pub struct TaskStopRequest {
     /// Close the task's window at once instead of sending SIGTERM.
     #[serde(default)]
     pub window: bool,
+    /// The user asked the caller for this, for example in a panel of the agent. Otherwise a caller that is an agent has
+    /// decided by itself. Only the text of the task's event depends on this.
+    #[serde(default)]
+    pub by_user: bool,
 }
 
 /// Restarts a task with the same command.

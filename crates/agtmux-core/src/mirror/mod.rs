@@ -17,6 +17,7 @@ mod screen;
 mod state;
 #[cfg(test)]
 mod tests;
+mod typed_line;
 
 pub use clean::OutputCleaner;
 pub use cycle::{ShellTracker, TrackedPiece};

@@ -1,7 +1,7 @@
 //! Finds the prompt of a shell on its screen, and the output of a command between two prompts.
 
 use serde::{Deserialize, Serialize};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use super::MirrorShell;
 
@@ -35,18 +35,7 @@ pub struct PromptLine {
 
 impl ScreenText<'_> {
     fn before_cursor(&self) -> Option<String> {
-        let row = self.rows.get(self.cursor_row).map_or("", String::as_str);
-        let (mut text, mut width) = (String::new(), 0);
-        for c in row.chars() {
-            let next = width + c.width().unwrap_or(0);
-            if next > self.cursor_column {
-                break;
-            }
-            text.push(c);
-            width = next;
-        }
-        text.extend(std::iter::repeat_n(' ', self.cursor_column.saturating_sub(width)));
-        Some(text).filter(|text| !text.trim().is_empty())
+        Some(self.split_at_cursor().0).filter(|text| !text.trim().is_empty())
     }
 }
 
@@ -57,10 +46,7 @@ impl ScreenPrompt {
         let before = screen.before_cursor()?;
         let length = match known {
             Some(known) if before.starts_with(&known.text) => known.text.len(),
-            Some(known) => {
-                let end = known.end();
-                before.find(end)? + end.len()
-            }
+            Some(known) => known.changed_length(&before)?,
             None => is_usual_prompt(&before).then_some(before.len())?,
         };
         let first = (screen.cursor_row + 1).checked_sub(height.max(1))?;
@@ -73,6 +59,21 @@ impl ScreenPrompt {
     pub fn first(height: usize, screen: ScreenText<'_>) -> Option<Self> {
         let whole = Self { above: Vec::new(), text: screen.before_cursor()? };
         Self::find(Some(&whole), height, screen).map(|line| line.prompt)
+    }
+
+    /// The length of another prompt of the same shell at the start of this text. A prompt may change, for example because
+    /// it contains the directory, but it must not look like the text with which a shell asks for the rest of a command.
+    fn changed_length(&self, before: &str) -> Option<usize> {
+        let end = self.end();
+        let length = before.find(end)? + end.len();
+        let changed = &before[..length];
+        let is_prompt = is_usual_prompt(changed) || !is_usual_prompt(&self.text) && !asks_for_more(changed);
+        is_prompt.then_some(length)
+    }
+
+    /// The last row of the prompt.
+    pub(super) fn last_row(&self) -> &str {
+        &self.text
     }
 
     /// The number of rows.
@@ -88,9 +89,11 @@ impl ScreenPrompt {
 
     /// The output of the command that was typed as `typed`. `lines` begin at the prompt before the command, or above it,
     /// and end at the prompt after it, at the cursor. If the command has cleared the screen, its prompt is missing.
-    pub fn output(&self, lines: &[String], typed: &str, next: &Self) -> String {
+    /// Without the prompt after the command, the output ends where this prompt is shown again.
+    pub fn output(&self, lines: &[String], typed: &str, next: Option<&Self>) -> String {
         let typed_at = |line: &String| line.find(typed).is_some_and(|at| line[..at].ends_with(self.end()));
         let from = lines.iter().position(typed_at).map_or(0, |at| at + 1);
+        let Some(next) = next else { return self.output_to_next_prompt(&lines[from..]) };
         let to = lines.len().saturating_sub(self.height()).max(from);
         let mut output: String = lines[from..to].iter().flat_map(|line| [line, "\n"]).collect();
         // Output without a newline at its end stands in front of the prompt.
@@ -103,6 +106,54 @@ impl ScreenPrompt {
         output.push_str(shown.strip_suffix(known).unwrap_or_default());
         output
     }
+
+    fn output_to_next_prompt(&self, lines: &[String]) -> String {
+        let shown = lines.iter().position(|line| line.starts_with(self.text.trim_end()));
+        // Without a prompt, the last row is the one of the cursor, which is empty after a complete line.
+        let is_empty = lines.last().is_some_and(|line| line.trim().is_empty());
+        let to = shown.map_or(lines.len() - usize::from(is_empty), |at| at.saturating_sub(self.above.len()));
+        lines[..to].iter().flat_map(|line| [line, "\n"]).collect()
+    }
+}
+
+/// The words of zsh before the `>` with which it asks for another line.
+const UNFINISHED: [&str; 30] = [
+    "quote",
+    "dquote",
+    "bquote",
+    "cmdsubst",
+    "heredoc",
+    "heredocd",
+    "for",
+    "foreach",
+    "while",
+    "until",
+    "repeat",
+    "if",
+    "then",
+    "else",
+    "elif",
+    "elif-then",
+    "do",
+    "case",
+    "select",
+    "function",
+    "cmdand",
+    "cmdor",
+    "pipe",
+    "errpipe",
+    "array",
+    "subsh",
+    "cursh",
+    "braceparam",
+    "math",
+    "cond",
+];
+
+/// Whether this text is how a shell asks for the rest of a command.
+fn asks_for_more(text: &str) -> bool {
+    let words = text.trim().strip_suffix('>');
+    words.is_some_and(|words| words.split_whitespace().all(|word| UNFINISHED.contains(&word)))
 }
 
 /// Whether this text ends as most prompts do: with a symbol and a blank. A `>` needs more, such as a directory, because
@@ -111,7 +162,7 @@ fn is_usual_prompt(text: &str) -> bool {
     let word = text.trim_end();
     let is_prompt =
         word.ends_with(|c| SYMBOLS.contains(c)) || word.ends_with('>') && word.contains([' ', '@', '/', '~']);
-    is_prompt && text.len() > word.len()
+    is_prompt && text.len() > word.len() && !asks_for_more(text)
 }
 
 /// Removes what zsh and fish draw after output without a newline at its end: a mark, and blanks up to the width of the
@@ -177,7 +228,7 @@ mod tests {
     #[test]
     fn the_output_is_between_the_prompts() {
         let known = prompt("$ ");
-        let output = |text: &str, typed: &str| known.output(&rows(text), typed, &prompt(text));
+        let output = |text: &str, typed: &str| known.output(&rows(text), typed, Some(&prompt(text)));
         assert_eq!(output("$ true\n$ ", "true"), "");
         assert_eq!(output("$ ls\na\n\nb  \n$ ", "ls"), "a\n\nb  \n");
         assert_eq!(output("$ printf x\nx$ ", "printf x"), "x");
@@ -185,7 +236,32 @@ mod tests {
         assert_eq!(output("a\n$ ", "clear; echo a"), "a\n", "the screen was cleared");
         assert_eq!(output("$ echo '$ ls'\n$ ls\n$ ", "echo '$ ls'"), "$ ls\n", "output that looks like a prompt");
         let before = prompt("~ $ ");
-        assert_eq!(before.output(&rows("~ $ cd /\n/ $ "), "cd /", &prompt("/ $ ")), "", "the prompt has changed");
+        assert_eq!(before.output(&rows("~ $ cd /\n/ $ "), "cd /", Some(&prompt("/ $ "))), "", "the prompt has changed");
+        let unseen = |text: &str, typed: &str| known.output(&rows(text), typed, None);
+        assert_eq!(unseen("$ ls\na\nb\n$ cat\nc\n", "ls"), "a\nb\n", "the person has started a program");
+        assert_eq!(unseen("$ ls\na\nb", "ls"), "a\nb\n", "no prompt at all");
+        assert_eq!(unseen("$ ls\na\n ", "ls"), "a\n", "the cursor is in a new row");
+    }
+
+    #[test]
+    fn a_prompt_for_more_input_is_no_prompt() {
+        let known = prompt("~/dir> ");
+        let found = |text: &str| find(Some(&known), 1, text, text.len()).map(|line| (line.prompt.text, line.typed));
+        for more in ["> ", "quote> ", "cmdsubst dquote> ", "if then> ", "r> "] {
+            assert_eq!(found(more), None, "{more}");
+        }
+        assert_eq!(found("/usr> make"), Some(("/usr> ".into(), "make".into())), "another directory");
+        assert_eq!(found("~/dir> cat > file"), Some(("~/dir> ".into(), "cat > file".into())));
+        let short = |known: &str, text: &str| find(Some(&prompt(known)), 1, text, text.len()).map(|line| line.typed);
+        assert_eq!(short("~/dir $ ", "$ ls").as_deref(), Some("ls"), "a shorter prompt");
+        assert_eq!(short("nonl~/dir> ", "~/dir> ls").as_deref(), Some("ls"), "output stood before the last prompt");
+        for more in ["> ", "quote> "] {
+            assert_eq!(short("dir> ", more), None, "{more}");
+        }
+        // A prompt without a usual end may change, too.
+        let clock = prompt("[12:00] ");
+        let other = find(Some(&clock), 1, "[12:01] ls", 10).map(|line| line.typed);
+        assert_eq!(other.as_deref(), Some("ls"));
     }
 
     #[test]
@@ -201,7 +277,7 @@ mod tests {
     #[test]
     fn prompts_of_two_rows_are_no_output() {
         let known = prompt("me@host ~\n$ ");
-        let output = |text: &str, typed: &str| known.output(&rows(text), typed, &prompt("me@host ~\n$ "));
+        let output = |text: &str, typed: &str| known.output(&rows(text), typed, Some(&prompt("me@host ~\n$ ")));
         assert_eq!(output("me@host ~\n$ ls\na\nme@host ~\n$ ", "ls"), "a\n");
         assert_eq!(output("me@host ~\n$ printf x\nxme@host ~\n$ ", "printf x"), "x");
         assert_eq!(output("me@host ~\n$ printf x\nxme@host ~   \n$ ", "printf x"), "x", "with blanks of tmux 3.2");

@@ -35,6 +35,14 @@ pub(crate) struct RequestCaller {
     pub(crate) client: Option<String>,
 }
 
+/// The agent behind a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AgentBehindCaller {
+    pub(crate) name: String,
+    /// The caller could not be identified. It may also be a person, for example through a key binding of tmux.
+    pub(crate) is_assumed: bool,
+}
+
 impl Actions {
     pub(super) fn caller_record(&self, caller: &RequestCaller, client: Option<&String>) -> AuditCaller {
         let pid = caller.peer.and_then(|peer| peer.pid);
@@ -94,12 +102,13 @@ impl Actions {
 
     /// The agent that the caller is or that started the caller. `None` if there is no such agent. A caller that cannot
     /// be identified counts as an agent.
-    pub(crate) async fn agent_behind_caller(&self, caller: &RequestCaller) -> Option<String> {
-        match self.caller_origin(caller).await {
-            CallerOrigin::NotAgent => None,
-            CallerOrigin::Agent(agent) => Some(agent),
-            CallerOrigin::Unknown(_) => Some("an unidentified caller".into()),
-        }
+    pub(crate) async fn agent_behind_caller(&self, caller: &RequestCaller) -> Option<AgentBehindCaller> {
+        let (name, is_assumed) = match self.caller_origin(caller).await {
+            CallerOrigin::NotAgent => return None,
+            CallerOrigin::Agent(agent) => (agent, false),
+            CallerOrigin::Unknown(_) => ("an unidentified caller".into(), true),
+        };
+        Some(AgentBehindCaller { name, is_assumed })
     }
 
     /// The process that owns the task sessions that the caller creates. This is the process named in the request,

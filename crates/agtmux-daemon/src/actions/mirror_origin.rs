@@ -31,7 +31,11 @@ struct AgentShell {
 
 impl AgentShells {
     fn insert(&self, shell: (u32, u64), record: &MirrorExecRecord, since: Timestamp) {
-        let Some(agent) = record.agent.clone() else { return };
+        record.agent.iter().for_each(|agent| self.insert_agent(shell, agent, since));
+    }
+
+    fn insert_agent(&self, shell: (u32, u64), agent: &str, since: Timestamp) {
+        let agent = agent.to_owned();
         let mut shells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         shells.entry(shell).or_insert(AgentShell { agent, since });
     }
@@ -43,7 +47,7 @@ impl AgentShells {
         let (at, shell) = ancestry.iter().enumerate().find_map(|(at, process)| Some((at, shell_of(process)?)))?;
         let is_older = |job: &ProcessInfo| {
             let started = processes.started_at(job.pid).and_then(to_timestamp);
-            started.is_some_and(|started| started < shell.since - CLOCK_STEP)
+            started.is_some_and(|started| started + CLOCK_STEP < shell.since)
         };
         let is_job_of_person = at.checked_sub(1).is_some_and(|below| is_older(&ancestry[below]));
         (!is_job_of_person).then(|| shell.agent.clone())
@@ -61,6 +65,12 @@ impl Actions {
     /// even earlier, so all processes of the shell count as processes of the agent.
     pub(crate) fn remember_mirror_exec(&self, shell: Option<(u32, u64)>, record: &MirrorExecRecord) {
         shell.into_iter().for_each(|shell| self.0.agent_shells.insert(shell, record, Timestamp::MIN));
+    }
+
+    /// Notes a shell that an agent used with an earlier daemon. All processes of the shell count as processes of the
+    /// agent.
+    pub(crate) fn remember_agent_shell(&self, shell: (u32, u64), agent: &str) {
+        self.0.agent_shells.insert_agent(shell, agent, Timestamp::MIN);
     }
 }
 
@@ -131,6 +141,14 @@ mod tests {
         let of_shell = |pid| shells.agent_behind(&table, &[test_process(pid, 1, 7, "bash")]);
         assert_eq!(of_shell(50).as_deref(), Some("claude"), "the shell itself connects");
         assert_eq!(of_shell(51), None, "another shell");
+    }
+
+    #[test]
+    fn every_process_of_a_shell_that_an_earlier_daemon_knew_belongs_to_the_agent() {
+        let (shells, table) = (AgentShells::default(), Started(HashMap::from([(60, 5)])));
+        shells.insert_agent((50, 7), "claude", Timestamp::MIN);
+        let chain = [test_process(60, 50, 10, "sh"), test_process(50, 1, 7, "bash")];
+        assert_eq!(shells.agent_behind(&table, &chain).as_deref(), Some("claude"));
     }
 
     #[test]

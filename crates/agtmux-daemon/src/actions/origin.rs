@@ -33,6 +33,7 @@ pub(super) enum UnknownOrigin {
     Unreadable,
     NotInspectable(u32),
     TaskFilesGone,
+    TaskOfUnknown,
     UnvisitedPane(PaneId),
     ServerJob,
     Detached,
@@ -45,6 +46,7 @@ impl fmt::Display for UnknownOrigin {
             Self::Unreadable => f.write_str("the process table cannot be read at the moment"),
             Self::NotInspectable(pid) => write!(f, "agtmux is not allowed to inspect process {pid}"),
             Self::TaskFilesGone => f.write_str("the caller runs in a task whose files are gone"),
+            Self::TaskOfUnknown => f.write_str("the caller runs in a task that an agent may have started"),
             Self::UnvisitedPane(pane) => {
                 write!(
                     f,

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agtmux_api::task_files::RunFiles;
+use agtmux_api::task_files::{RunFiles, RunSpec};
 use agtmux_tmux::platform::{ProcessInfo, ProcessTable};
 use agtmux_tmux::socket_of_tmux_variable;
 
@@ -30,7 +30,7 @@ const RUN_ID_VARIABLE: &str = "AGTMUX_RUN_ID";
 
 impl Actions {
     /// The origin of a caller that runs in a task: the agent that started the task, or `Unknown` if the run files of
-    /// the task are gone. `None` if the caller runs in no task, or if no agent started the task.
+    /// the task are gone or do not name an agent for sure. `None` if the caller runs in no task, or if no agent started the task.
     pub(super) fn origin_of_tasks(
         &self,
         processes: &dyn ProcessTable,
@@ -48,7 +48,7 @@ impl Actions {
     pub(super) fn origin_of_wrapper(&self, process: &ProcessInfo) -> Option<CallerOrigin> {
         let files = self.files_of_wrapper(process)?;
         match files.read_kept_spec().or_else(|_| files.read_spec()) {
-            Ok(spec) => spec.agent.map(CallerOrigin::Agent),
+            Ok(spec) => origin_of_run(spec),
             Err(_) => Some(CallerOrigin::Unknown(UnknownOrigin::TaskFilesGone)),
         }
     }
@@ -92,11 +92,19 @@ impl Actions {
             // A tmux server started by a task passes the variables on to all its panes. Those panes do not belong to
             // the task.
             Ok(spec) if socket.is_some_and(|socket| !same_file(&socket, Path::new(&spec.socket))) => None,
-            Ok(spec) => spec.agent.map(CallerOrigin::Agent),
+            Ok(spec) => origin_of_run(spec),
             // The files of the run are gone, so its origin is unknown.
             Err(_) => Some(CallerOrigin::Unknown(UnknownOrigin::TaskFilesGone)),
         }
     }
+}
+
+fn origin_of_run(spec: RunSpec) -> Option<CallerOrigin> {
+    let agent = spec.agent?;
+    Some(match spec.agent_is_assumed {
+        true => CallerOrigin::Unknown(UnknownOrigin::TaskOfUnknown),
+        false => CallerOrigin::Agent(agent),
+    })
 }
 
 /// Accepts only letters, digits and hyphens, because the id becomes part of a path.

@@ -10,7 +10,7 @@ use agtmux_api::mirror_files::{MirrorFiles, MirrorSpec};
 use agtmux_api::wire::{MirrorQuery, MirrorStartRequest};
 use agtmux_core::ids::{PaneId, SessionId};
 use agtmux_core::mirror::{MirrorMethod, MirrorShell, ShellEvent};
-use agtmux_tmux::{PaneInput, SplitSource, quoted_for_shell};
+use agtmux_tmux::{SplitSource, quoted_for_shell};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
@@ -22,8 +22,6 @@ use crate::actions::{RequestCaller, precondition, tmux_error};
 
 /// How long to wait for the prompt, and for the first mark.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// Deletes the line. If the screen was misread, a half-written line is deleted and not executed.
-const DELETE_LINE: char = '\x15';
 
 impl Mirrors {
     /// The terminal in this pane. Makes the pane a terminal if it is none.
@@ -107,10 +105,16 @@ impl Mirrors {
         let not_stored = |error: std::io::Error| errors::not_stored(&error.to_string());
         let (files, spec) = (&terminal.files, &terminal.spec);
         files.create().and_then(|()| files.write_spec(spec)).map_err(not_stored)?;
+        // No other action types into the pane meanwhile.
+        let _pane = self.0.actions.lock_pane(place(terminal)?.server, PaneId(spec.pane)).await;
         let prompt = self.wait_for_screen_prompt(terminal, Instant::now() + TIMEOUT).await;
         let prompt = prompt.map_err(|_| errors::no_empty_prompt(spec.pane))?;
         if spec.shell == MirrorShell::Posix {
             return self.add_prompt(terminal).map_err(not_stored);
+        }
+        let right = self.right_of_cursor(terminal, &prompt).await?;
+        if !prompt.line.typed.is_empty() || !right.is_empty() {
+            return Err(errors::no_empty_prompt(spec.pane));
         }
         let reader = [self.0.program.clone().into(), OsString::from("mirror-log"), files.dir().into()];
         if has_pipe || !self.tmux(&spec.socket).tap(spec.pane, &reader).await.map_err(tmux_error)? {
@@ -119,7 +123,7 @@ impl Mirrors {
             started.map_err(not_stored)?;
         }
         let line = line_to_type(terminal, &prompt).map_err(not_stored)?;
-        self.type_keys(terminal, PaneInput::Bytes(line.as_bytes())).await?;
+        self.submit(terminal, &prompt, &line).await?;
         let until = Instant::now() + TIMEOUT;
         while terminal.view().state.seq == 0 {
             terminal.refresh();
@@ -143,5 +147,5 @@ fn line_to_type(terminal: &SharedTerminal, prompt: &PromptScreen) -> std::io::Re
     let line = format!(" {word} {}", quoted_for_shell(&files.adopt().to_string_lossy()));
     let rows = (prompt.screen.x + line.chars().count()) / prompt.screen.width.max(1) + 1;
     shell_files::write_adopted(files, spec.shell, &spec.nonce, rows)?;
-    Ok(format!("{DELETE_LINE}{line}\r"))
+    Ok(line)
 }

@@ -80,6 +80,32 @@ pub(super) fn no_prompt_on_screen(pane: u32) -> ApiError {
     )
 }
 
+/// The error if the shell does not insert a typed blank into its line.
+pub(super) fn no_insertion(pane: u32) -> ApiError {
+    precondition(
+        format!(
+            "nothing was run: the shell in %{pane} does not insert what is typed; it may be in the command mode of vi"
+        ),
+        format!("make the shell in pane %{pane} ready for a command (in vi mode: press i), and try again"),
+    )
+}
+
+/// The error if agtmux cannot see or cannot remove the line that is being written at the prompt.
+pub(super) fn unreadable_line(pane: u32) -> ApiError {
+    precondition(
+        format!("nothing was run: pane %{pane} shows text at its prompt or below it that agtmux cannot put aside"),
+        format!("finish or delete the line in pane %{pane} (Ctrl-L clears what is below it), and try again"),
+    )
+}
+
+/// The error if the shell shows something else than agtmux has typed.
+pub(super) fn not_shown(pane: u32) -> ApiError {
+    precondition(
+        format!("nothing was run: pane %{pane} does not show the command as it was typed"),
+        format!("look at pane %{pane}; agtmux mirror start   (opens a new pane, in which the shell writes marks)"),
+    )
+}
+
 pub(super) fn no_command(exec: &str) -> ApiError {
     ApiError::new(ErrorCode::RefNotFound, format!("no shared terminal has a command with the id '{exec}'"))
         .with_hint("agtmux mirror status")

@@ -151,7 +151,7 @@ impl Mirrors {
         env: &BTreeMap<String, String>,
         deadline: Instant,
     ) -> ApiResult<()> {
-        let stored = terminal.files.add_exec(record);
+        let stored = self.keep_agent_shell(terminal, record).and_then(|()| terminal.files.add_exec(record));
         stored.map_err(|error| errors::not_stored(&error.to_string()))?;
         terminal.view().execs.insert(record.exec.clone(), ExecStatus::new(record.clone()));
         self.0.actions.begin_mirror_exec(terminal.spec.process, record);

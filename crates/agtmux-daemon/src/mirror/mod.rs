@@ -7,12 +7,14 @@
 
 mod activity;
 mod adopt;
+mod agent_shell;
 mod environment;
 mod errors;
 mod exec;
 mod follow;
 mod item;
 mod launch;
+mod line_editor;
 mod nested;
 mod output_stream;
 mod result;
@@ -93,13 +95,15 @@ impl Mirrors {
         mirrors
     }
 
-    /// Finds the terminals of an earlier daemon. Removes the files of terminals whose shell no longer runs.
+    /// Finds the terminals of an earlier daemon, and the shells that agents have used. Removes the files of terminals
+    /// whose shell no longer runs.
     fn load(&self) {
         let entries = std::fs::read_dir(&self.0.dir).into_iter().flatten().flatten();
         let mut names: Vec<_> = entries.map(|entry| entry.path()).collect();
         // The names are ids, which grow with time, so the oldest terminal comes first.
         names.sort();
         for files in names.iter().map(|dir| MirrorFiles::at(dir)) {
+            self.restore_agent_shell(&files);
             match files.read_spec().ok().filter(|spec| spec.process.is_some_and(|process| self.is_alive(process))) {
                 Some(spec) => {
                     let terminal = Arc::new(SharedTerminal::new(spec, files));
@@ -108,7 +112,7 @@ impl Mirrors {
                     self.add(terminal.clone());
                     self.resume_execs(&terminal);
                 }
-                None => files.remove(),
+                None => self.remove_files(&files),
             }
         }
     }
@@ -186,7 +190,10 @@ impl Mirrors {
 
     fn forget(&self, terminal: &Arc<SharedTerminal>) {
         self.0.terminals.lock().unwrap_or_else(PoisonError::into_inner).retain(|known| !Arc::ptr_eq(known, terminal));
-        terminal.files.remove();
+        // Requests that wait for a command learn that its result is lost.
+        terminal.close();
+        self.remove_files(&terminal.files);
+        self.remove_ended_agent_shells();
         self.0.wake.notify_one();
     }
 }

@@ -57,9 +57,9 @@ impl Mirrors {
 }
 
 /// Whether the wait for this command is over: the command has ended, the terminal is closed, or agtmux has given up
-/// after Ctrl-C.
+/// after Ctrl-C. Without marks, the output is stored a moment after that.
 pub(super) fn is_over(view: &TerminalView, exec: &str) -> bool {
-    let is_given_up = view.execs.get(exec).is_some_and(|status| status.given_up);
+    let is_given_up = view.execs.get(exec).is_some_and(|status| status.given_up && status.reports_before.is_none());
     view.state.is_closed || is_given_up || view.command_of(exec).is_some_and(|command| command.end.is_some())
 }
 

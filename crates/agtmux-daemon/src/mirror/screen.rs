@@ -136,15 +136,17 @@ impl SharedTerminal {
     /// The reports of the shell. Empty if the shell does not write any.
     pub(super) fn prompt_reports(&self) -> PromptReports {
         let text = std::fs::read_to_string(self.files.codes()).unwrap_or_default();
-        let read = |line: &str| {
-            let (code, rows) = line.split_once(' ')?;
-            Some((code.parse().ok()?, rows.trim().parse().ok()?))
-        };
-        PromptReports { count: text.lines().count(), last: text.lines().next_back().and_then(read) }
+        PromptReports { count: text.lines().count(), last: text.lines().next_back().and_then(read_report) }
+    }
+
+    /// The exit code and the number of rows in the report with this index.
+    pub(super) fn prompt_report(&self, index: usize) -> Option<(i32, usize)> {
+        let text = std::fs::read_to_string(self.files.codes()).unwrap_or_default();
+        text.lines().nth(index).and_then(read_report)
     }
 
     /// Finds the prompt on the screen, and remembers it.
-    fn prompt_line(&self, screen: &CursorScreen) -> Option<PromptLine> {
+    pub(super) fn prompt_line(&self, screen: &CursorScreen) -> Option<PromptLine> {
         let is_fresh = self.spec.shell == MirrorShell::Posix && self.view().state.seq == 0;
         let mut prompt = self.prompt.lock().unwrap_or_else(PoisonError::into_inner);
         let height = match self.prompt_reports().last {
@@ -178,4 +180,9 @@ impl SharedTerminal {
         self.refresh();
         added
     }
+}
+
+fn read_report(line: &str) -> Option<(i32, usize)> {
+    let (code, rows) = line.split_once(' ')?;
+    Some((code.parse().ok()?, rows.trim().parse().ok()?))
 }

@@ -11,10 +11,10 @@ use agtmux_api::error::ApiResult;
 use agtmux_api::mirror_files::{MirrorExecRecord, MirrorOutputWriter};
 use agtmux_core::ids::PaneId;
 use agtmux_core::mirror::{MirrorShell, ShellEvent, without_line_end_mark};
-use agtmux_tmux::{PaneInput, quoted_for_shell};
-use tokio::time::{Instant, sleep};
+use agtmux_tmux::{CursorScreen, quoted_for_shell};
+use tokio::time::{Instant, timeout};
 
-use super::screen::{LOOK_INTERVAL, PromptReports, PromptScreen};
+use super::screen::{LOOK_INTERVAL, PromptScreen};
 use super::select::place;
 use super::terminal::SharedTerminal;
 use super::typing::command_text;
@@ -25,21 +25,25 @@ const MAX_TYPED_BYTES: usize = 1000;
 /// How long a shell that reports its exit codes may show a prompt without a report. After this time, agtmux assumes
 /// that the shell no longer reports.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long the shell may need to remove a half-written line.
-const STASH_TIMEOUT: Duration = Duration::from_secs(1);
-/// Moves to the end of the line and deletes it. Terminals without a line editor know only the second key.
-const END_OF_LINE: u8 = 0x05;
-const DELETE_LINE: u8 = 0x15;
+/// The longest pause between two looks at the screen while a command runs. The pauses grow with the command's duration.
+const MAX_LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A command that was typed at a prompt.
 struct TypedCommand {
     number: u64,
     text: String,
     prompt: PromptScreen,
-    /// What the shell had reported before.
-    reports: PromptReports,
-    /// The half-written line of the person.
-    stash: String,
+    /// How many prompts the shell had reported before.
+    reports: usize,
+}
+
+/// The end of a command that was followed on the screen.
+enum ScreenEnd {
+    /// The prompt after the command. `None` if it is not seen, because the person has started a program, or because agtmux
+    /// has given up.
+    Prompt(Option<PromptScreen>),
+    /// The pane is gone, or the terminal was released.
+    Gone,
 }
 
 impl Mirrors {
@@ -58,9 +62,8 @@ impl Mirrors {
         let text = typed_text(terminal, record, env, self.cwd_of_shell(terminal).as_deref()).map_err(not_stored)?;
         // No other action types into the pane meanwhile.
         let _pane = self.0.actions.lock_pane(place(terminal)?.server, PaneId(terminal.spec.pane)).await;
-        let (prompt, stash) = self.stash_line(terminal, deadline).await?;
-        let reports = terminal.prompt_reports();
-        self.type_keys(terminal, PaneInput::Bytes(format!("{text}\r").as_bytes())).await?;
+        let (prompt, reports) = self.run_line(terminal, &text, deadline).await?;
+        terminal.update_exec(&record.exec, |status| status.reports_before = Some(reports));
         let number = terminal.view().last_number + 1;
         let started = ShellEvent::Started {
             number,
@@ -70,84 +73,106 @@ impl Mirrors {
         };
         // If the disk is full, the command runs anyway, and its result is unknown.
         let _ = terminal.add_events([started]);
-        let typed = TypedCommand { number, text, prompt, reports, stash };
-        let (mirrors, terminal) = (self.clone(), terminal.clone());
-        tokio::spawn(async move { mirrors.follow_on_screen(&terminal, typed).await });
+        let typed = TypedCommand { number, text, prompt, reports };
+        let (mirrors, terminal, exec) = (self.clone(), terminal.clone(), record.exec.clone());
+        tokio::spawn(async move { mirrors.follow_on_screen(&terminal, &exec, typed).await });
         Ok(())
     }
 
-    /// Removes the half-written line of the person from the prompt, and returns it.
-    async fn stash_line(&self, terminal: &SharedTerminal, deadline: Instant) -> ApiResult<(PromptScreen, String)> {
-        let mut shown = self.wait_for_screen_prompt(terminal, deadline).await?;
-        let stash = shown.line.typed.clone();
-        if stash.is_empty() {
-            return Ok((shown, stash));
-        }
-        let keys: &[u8] = match terminal.spec.shell {
-            MirrorShell::Posix => &[DELETE_LINE],
-            _ => &[END_OF_LINE, DELETE_LINE],
-        };
-        self.type_keys(terminal, PaneInput::Bytes(keys)).await?;
-        let until = Instant::now() + STASH_TIMEOUT;
-        while !shown.line.typed.is_empty() {
-            if Instant::now() >= until {
-                return Err(errors::no_prompt_on_screen(terminal.spec.pane));
-            }
-            shown = self.wait_for_screen_prompt(terminal, deadline).await?;
-        }
-        Ok((shown, stash))
-    }
-
-    /// Waits for the next prompt, then stores the result of the command.
-    async fn follow_on_screen(&self, terminal: &SharedTerminal, typed: TypedCommand) {
-        let Some(next) = self.wait_for_next_prompt(terminal, &typed).await else {
-            let _ = terminal.add_events([ShellEvent::Closed]);
+    /// Waits for the end of the command, then stores its result.
+    async fn follow_on_screen(&self, terminal: &SharedTerminal, exec: &str, typed: TypedCommand) {
+        let ScreenEnd::Prompt(next) = self.wait_for_end(terminal, exec, &typed).await else {
+            terminal.close();
             return;
         };
-        let output = self.output_on_screen(terminal, &typed, &next).await;
-        // The result is unknown if it cannot be stored.
-        let _ = self.store_result(terminal, &typed, &output);
-        if !typed.stash.is_empty() {
-            let _ = self.type_keys(terminal, PaneInput::Bytes(typed.stash.as_bytes())).await;
+        let output = self.output_on_screen(terminal, &typed, next.as_ref()).await;
+        if self.store_result(terminal, &typed, &output).is_err() {
+            // The result is unknown, and those who wait for it do not get more than agtmux knows now.
+            terminal.update_exec(exec, |status| status.reports_before = None);
+        }
+        if next.is_some() {
+            self.return_stored_line(terminal).await;
         }
     }
 
-    /// `None` if the pane is gone.
-    async fn wait_for_next_prompt(&self, terminal: &SharedTerminal, typed: &TypedCommand) -> Option<PromptScreen> {
-        let mut unreported_since = None;
+    /// Gives the half-written line back to the person.
+    pub(super) async fn return_stored_line(&self, terminal: &SharedTerminal) {
+        let Ok(place) = place(terminal) else { return };
+        let _pane = self.0.actions.lock_pane(place.server, PaneId(terminal.spec.pane)).await;
+        self.give_line_back(terminal).await;
+    }
+
+    /// A new report of the shell, or a new prompt that stays, ends the command. agtmux also stops to look when it has given
+    /// the command up.
+    async fn wait_for_end(&self, terminal: &SharedTerminal, exec: &str, typed: &TypedCommand) -> ScreenEnd {
+        let (began, mut changed) = (Instant::now(), terminal.subscribe());
+        let mut seen_since: Option<Instant> = None;
         loop {
-            if self.is_gone(terminal) {
-                return None;
+            changed.mark_unchanged();
+            if self.is_gone(terminal) || terminal.is_closed() {
+                return ScreenEnd::Gone;
             }
-            let found = self.prompt_at_rest(terminal).await.ok().flatten();
-            let is_new = |found: &PromptScreen| found.screen != typed.prompt.screen && found.line.typed != typed.text;
-            let is_reported = terminal.prompt_reports().count > typed.reports.count;
-            match found.filter(|found| is_reported || is_new(found)) {
-                Some(found) if is_reported => return Some(found),
-                Some(found) => {
-                    let since = *unreported_since.get_or_insert_with(Instant::now);
-                    if since.elapsed() >= REPORT_TIMEOUT {
-                        return Some(found);
-                    }
-                }
-                None => unreported_since = None,
+            if terminal.view().execs.get(exec).is_none_or(|status| status.given_up) {
+                return ScreenEnd::Prompt(None);
             }
-            sleep(LOOK_INTERVAL).await;
+            let is_reported = terminal.prompt_reports().count > typed.reports;
+            let found = self.new_prompt(terminal, typed, is_reported).await;
+            if is_reported && found.is_some() {
+                return ScreenEnd::Prompt(found);
+            }
+            if seen_since.is_none() && found.is_some() {
+                terminal.update_exec(exec, |status| status.saw_prompt = true);
+            }
+            seen_since = (is_reported || found.is_some()).then(|| seen_since.unwrap_or_else(Instant::now));
+            if seen_since.is_some_and(|since| since.elapsed() >= REPORT_TIMEOUT) {
+                return ScreenEnd::Prompt(found);
+            }
+            let pause = match seen_since {
+                Some(_) => LOOK_INTERVAL,
+                None => (began.elapsed() / 10).clamp(LOOK_INTERVAL, MAX_LOOK_INTERVAL),
+            };
+            // A report of the shell changes the files of the terminal.
+            let _ = timeout(pause, changed.changed()).await;
         }
     }
 
-    async fn output_on_screen(&self, terminal: &SharedTerminal, typed: &TypedCommand, next: &PromptScreen) -> String {
+    /// The prompt, if it is not the one at which the command was typed.
+    async fn new_prompt(
+        &self,
+        terminal: &SharedTerminal,
+        typed: &TypedCommand,
+        is_reported: bool,
+    ) -> Option<PromptScreen> {
+        let found = self.prompt_at_rest(terminal).await.ok().flatten()?;
+        let is_new = found.screen != typed.prompt.screen && found.line.typed != typed.text;
+        (is_reported || is_new).then_some(found)
+    }
+
+    /// The output between the prompt before the command and the one after it. If the latter was not seen, the output ends
+    /// at the next line that looks like a prompt, or at the cursor.
+    async fn output_on_screen(
+        &self,
+        terminal: &SharedTerminal,
+        typed: &TypedCommand,
+        next: Option<&PromptScreen>,
+    ) -> String {
+        let screen = match next {
+            Some(next) => Ok(next.screen.clone()),
+            None => self.look(terminal).await,
+        };
+        let Ok(screen) = screen else { return String::new() };
         let prompt = &typed.prompt.line.prompt;
         let as_number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
-        let line = |screen: &PromptScreen| i64::try_from(screen.screen.line).unwrap_or(i64::MAX);
+        let line = |screen: &CursorScreen| i64::try_from(screen.line).unwrap_or(i64::MAX);
         // The rows between the two prompts, counted from the top of the screen as it is now.
-        let start = line(&typed.prompt) - as_number(prompt.height() - 1);
-        let top = line(next) - as_number(next.screen.y);
+        let start = line(&typed.prompt.screen) - as_number(prompt.height() - 1);
+        let top = line(&screen) - as_number(screen.y);
         // A shorter history than before was cleared or cut.
-        let from = if start > line(next) { -top } else { start - top };
-        let lines = self.tmux(&terminal.spec.socket).lines_to_cursor(terminal.spec.pane, from, next.screen.y).await;
-        let output = prompt.output(&lines.unwrap_or_default(), &typed.text, &next.line.prompt);
-        without_line_end_mark(terminal.spec.shell, next.screen.width, &output).to_owned()
+        let from = if start > line(&screen) { -top } else { start - top };
+        let lines = self.tmux(&terminal.spec.socket).lines_to_cursor(terminal.spec.pane, from, screen.y).await;
+        let next = next.map(|next| &next.line.prompt);
+        let output = prompt.output(&lines.unwrap_or_default(), &typed.text, next);
+        without_line_end_mark(terminal.spec.shell, screen.width, &output).to_owned()
     }
 
     fn store_result(&self, terminal: &SharedTerminal, typed: &TypedCommand, output: &str) -> io::Result<()> {
@@ -155,8 +180,8 @@ impl Mirrors {
         writer.start(typed.number)?;
         writer.write(output.as_bytes())?;
         writer.finish();
-        let reports = terminal.prompt_reports();
-        let code = reports.last.filter(|_| reports.count > typed.reports.count).map(|(code, _)| code);
+        // Later reports belong to commands of the person.
+        let code = terminal.prompt_report(typed.reports).map(|(code, _)| code);
         let ended = ShellEvent::Ended { number: typed.number, code, text: None, bytes: output.len() as u64 };
         let seq = terminal.view().state.seq + 1;
         let prompt = ShellEvent::Prompt { seq, cwd: self.cwd_of_shell(terminal) };

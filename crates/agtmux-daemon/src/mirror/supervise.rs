@@ -59,9 +59,13 @@ impl Mirrors {
 
     /// Presses Ctrl-C and waits for the end of the command.
     pub(super) async fn interrupt(&self, terminal: &SharedTerminal, exec: &str) {
-        if let Ok(interrupt) = "C-c".parse::<TmuxKey>() {
-            // A pane in copy mode does not accept keys; the command then keeps running.
-            let _ = self.type_keys(terminal, PaneInput::Keys(&[interrupt])).await;
+        if let (Ok(interrupt), Ok(place)) = ("C-c".parse::<TmuxKey>(), place(terminal)) {
+            // No other action types into the pane between the check and the key.
+            let _pane = self.0.actions.lock_pane(place.server, PaneId(terminal.spec.pane)).await;
+            if Self::may_still_run(terminal, exec) {
+                // A pane in copy mode does not accept keys; the command then keeps running.
+                let _ = self.type_keys(terminal, PaneInput::Keys(&[interrupt])).await;
+            }
         }
         let has_ended = |view: &TerminalView| {
             let is_over = matches!(next_turn(view, exec), Some(ExecTurn::Ended | ExecTurn::Lost));
@@ -70,6 +74,22 @@ impl Mirrors {
         if terminal.wait_for(Instant::now() + INTERRUPT_TIMEOUT, has_ended).await.is_none() {
             terminal.update_exec(exec, |status| status.given_up = true);
         }
+    }
+
+    /// Whether what has the terminal is the command. Otherwise it is a program of the person, which Ctrl-C must not end.
+    fn may_still_run(terminal: &SharedTerminal, exec: &str) -> bool {
+        terminal.refresh();
+        let reports = {
+            let view = terminal.view();
+            let status = view.execs.get(exec);
+            if matches!(next_turn(&view, exec), Some(ExecTurn::Ended | ExecTurn::Lost))
+                || status.is_some_and(|status| status.saw_prompt)
+            {
+                return false;
+            }
+            status.and_then(|status| status.reports_before)
+        };
+        reports.is_none_or(|before| terminal.prompt_reports().count <= before)
     }
 
     pub(crate) async fn cancel(&self, request: &MirrorCancelRequest, caller: &RequestCaller) -> ApiResult<()> {
@@ -107,9 +127,19 @@ impl Mirrors {
                 mirrors.return_line(&terminal).await;
             });
         }
+        if terminal.files.read_stash().is_some() {
+            let (mirrors, terminal) = (self.clone(), terminal.clone());
+            tokio::spawn(async move {
+                let _turn = mirrors.0.locks.take(format!("exec {}", terminal.spec.mirror_id)).await;
+                mirrors.return_stored_line(&terminal).await;
+            });
+        }
         records.sort_by_key(|(record, _)| record.typed_at);
         for (record, was_taken) in records {
             self.0.actions.remember_mirror_exec(terminal.spec.process, &record);
+            if let Err(error) = self.keep_agent_shell(terminal, &record) {
+                tracing::warn!(%error, pane = terminal.spec.pane, "cannot store that an agent uses this shell");
+            }
             let end = terminal.view().command_of(&record.exec).and_then(|command| command.end);
             match end {
                 Some(_) => {}

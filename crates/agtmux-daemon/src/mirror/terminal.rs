@@ -68,6 +68,10 @@ pub(super) struct ExecStatus {
     pub(super) cancelled: bool,
     /// The command still runs after Ctrl-C, and agtmux no longer waits for its end.
     pub(super) given_up: bool,
+    /// How many prompts the shell had reported when the command was typed. Only without marks.
+    pub(super) reports_before: Option<usize>,
+    /// The screen has shown a prompt since then, so the command may have ended. Only without marks.
+    pub(super) saw_prompt: bool,
 }
 
 impl SharedTerminal {
@@ -101,6 +105,12 @@ impl SharedTerminal {
 
     pub(super) fn is_closed(&self) -> bool {
         self.view().state.is_closed
+    }
+
+    /// Ends all waits, because agtmux no longer follows the shell.
+    pub(super) fn close(&self) {
+        self.view().state.apply(&ShellEvent::Closed, Timestamp::now());
+        self.changed.send_modify(|version| *version = version.wrapping_add(1));
     }
 
     /// The number of the newest command that has ended.
@@ -173,7 +183,8 @@ impl SharedTerminal {
 
 impl ExecStatus {
     pub(super) fn new(record: MirrorExecRecord) -> Self {
-        Self { record, taken: false, timed_out: false, cancelled: false, given_up: false }
+        let (taken, timed_out, cancelled, given_up) = (false, false, false, false);
+        Self { record, taken, timed_out, cancelled, given_up, reports_before: None, saw_prompt: false }
     }
 }
 

@@ -50,11 +50,18 @@ impl Tasks {
         let key = self.session_key(&action.session, action.socket.as_ref())?;
         let _lock = self.lock_session(&key).await;
         let found = self.find_own_task(&key, &action.task).await;
-        let (session, slot) =
-            unless_refused(found, refusal, |(session, slot)| self.may_end_as_owner(caller, session, [slot]))?;
+        // Without its window, only the processes of the task end.
+        let ends = |pane: &TaskPane, slot: &TaskPane| match action.window {
+            true => pane.window == slot.window,
+            false => pane.pane == slot.pane,
+        };
+        let (session, slot) = unless_refused(found, refusal, |(session, slot)| {
+            self.may_end_as_owner(caller, session, session.panes.iter().filter(|pane| ends(pane, slot)))
+        })?;
         let window = WindowId(slot.window);
         if action.window {
-            self.record_ending(&key, &session, PlannedRemoval::Stopped { window, by_user: true }).await?;
+            let by_user = action.by_user || !self.is_agent(caller).await;
+            self.record_ending(&key, &session, PlannedRemoval::Stopped { window, by_user }).await?;
             self.close_windows(&key, &session, &[slot.window]).await?;
             return Ok(ended(&key, vec![ended_task(&slot)]));
         }
@@ -63,6 +70,11 @@ impl Tasks {
         }
         self.signal_processes(&slot).await;
         Ok(ended(&key, vec![self.wait_until_dead(&key, &slot).await?]))
+    }
+
+    /// Whether the caller is certainly an agent, and not a person.
+    async fn is_agent(&self, caller: &RequestCaller) -> bool {
+        self.0.actions.agent_behind_caller(caller).await.is_some_and(|agent| !agent.is_assumed)
     }
 
     /// Waits until the pane is dead, because the supervisor in the pane ends a moment after the task. Returns how the

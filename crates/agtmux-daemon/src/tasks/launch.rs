@@ -187,6 +187,7 @@ impl Tasks {
             return Err(still_live(key, task));
         }
         let run_id = RunId::from(Uuid::now_v7());
+        let agent = self.0.actions.agent_behind_caller(caller).await;
         let files = self.run_files(&run_id);
         let spec = RunSpec {
             run_id: run_id.to_string(),
@@ -196,7 +197,8 @@ impl Tasks {
             command: command.to_owned(),
             cwd: cwd.to_owned(),
             log_bytes: self.0.discovery.config().tasks.log_kib << 10,
-            agent: self.0.actions.agent_behind_caller(caller).await,
+            agent_is_assumed: agent.as_ref().is_some_and(|agent| agent.is_assumed),
+            agent: agent.map(|agent| agent.name),
         };
         self.set_unregistered(&run_id, true);
         let written = files.write_spec(&spec).and_then(|()| files.keep_spec(&spec));

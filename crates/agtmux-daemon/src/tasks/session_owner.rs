@@ -35,7 +35,7 @@ impl Tasks {
         Some(process.map_or(true, |process| process.is_some_and(|process| process.start == start)))
     }
 
-    /// Returns the caller if it becomes the owner of the session when it starts a task. Returns `None` if the owner
+    /// Returns the caller if it becomes the owner of the session when it starts a task or a harness session. Returns `None` if the owner
     /// stays the same. A live owner keeps its session, and an unknown caller cannot become the owner.
     pub(super) fn next_owner<'a>(&self, session: &TmuxTaskSession, caller: &'a str) -> Option<&'a str> {
         let takes_over =
@@ -68,9 +68,9 @@ impl Tasks {
         })
     }
 
-    /// Whether the caller, though an agent, may end these tasks: it acts for the live owner of the session, and agents
-    /// started all of them. An agent that starts a task in the session of a person may become its owner, but the tasks of
-    /// the person are not its own.
+    /// Whether the caller, though an agent, may end what runs in these panes: it acts for the live owner of the session,
+    /// and agents started all of it. An agent that starts a task in the session of a person may become its owner, but the
+    /// tasks of the person and the panes that the person has split off are not its own.
     pub(super) fn may_end_as_owner<'a>(
         &self,
         caller: &RequestCaller,
@@ -79,13 +79,15 @@ impl Tasks {
     ) -> bool {
         let is_owner =
             parse_process(&session.owner.process).is_some_and(|owner| self.0.actions.acts_for(caller, owner));
-        is_owner && panes.into_iter().all(|pane| self.is_run_of_agent(pane))
+        is_owner && panes.into_iter().all(|pane| (pane.dead || pane.is_task_pane) && self.is_run_of_agent(pane))
     }
 
+    /// Whether an agent started the last task in the window of this pane. An agent that is only assumed may be a person.
     fn is_run_of_agent(&self, pane: &TaskPane) -> bool {
         let Some(run) = pane.run.as_deref().and_then(|run| run.parse::<RunId>().ok()) else { return false };
         let files = self.run_files(&run);
-        files.read_kept_spec().or_else(|_| files.read_spec()).is_ok_and(|spec| spec.agent.is_some())
+        let spec = files.read_kept_spec().or_else(|_| files.read_spec());
+        spec.is_ok_and(|spec| spec.agent.is_some() && !spec.agent_is_assumed)
     }
 
     /// Whether the caller descends from the owner of the session. A process that the request names as the owner does

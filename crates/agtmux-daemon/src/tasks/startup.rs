@@ -49,13 +49,14 @@ impl Tasks {
         Ok(report)
     }
 
-    /// Records the caller as the owner of its own session. If the caller is unknown and the recorded owner is dead,
-    /// clears the owner. A session without a recorded owner is kept, but a session with a dead owner is removed.
+    /// Records the caller as the owner of its own session, unless another owner lives. If the caller is unknown and the
+    /// recorded owner is dead, clears the owner. A session without a recorded owner is kept, but a session with a dead
+    /// owner is removed.
     async fn take_ownership(&self, tmux: &TmuxServer, key: &TaskSessionKey, caller: &RequestCaller) {
         let Ok(Some(own)) = tmux.task_session(key.session.as_str()).await else { return };
         let process = self.owner_process(caller);
-        let is_kept = process.is_empty() && self.owner_lives(&own) != Some(false);
-        if !self.is_ours(&own.owner) || is_kept || process == own.owner.process {
+        let clears = process.is_empty() && self.owner_lives(&own) == Some(false);
+        if !self.is_ours(&own.owner) || !clears && self.next_owner(&own, &process).is_none() {
             return;
         }
         let kept = tmux.set_task_session_owner_pid((own.server_pid, own.server_start), own.session, &process).await;

@@ -4,7 +4,7 @@ import type { ExtensionCommandContext, Theme } from "@earendil-works/pi-coding-a
 import { type KeybindingsManager, type TUI, truncateToWidth, visibleWidth } from "@earendil-works/pi-tui";
 import { agtmux } from "./program.ts";
 import type { TaskSession } from "./session.ts";
-import { type Task, type TaskList, status } from "./tasks.ts";
+import { type Task, type TaskList, clean, indexOfTask, isSame, status } from "./tasks.ts";
 
 /** From this width on, the output of the selected task is shown beside the list. */
 const WIDE = 100;
@@ -21,6 +21,8 @@ class TaskPanel {
 	private tasks: Task[] | undefined;
 	private selected = 0;
 	private view: View = "list";
+	/** The task that the user is asked about. The list may change before the user answers. */
+	private asked: Task | undefined;
 	private message = "";
 	private readonly session: TaskSession;
 	private readonly tui: TUI;
@@ -61,8 +63,12 @@ class TaskPanel {
 	}
 
 	private show(list: TaskList): void {
+		this.selected = indexOfTask(list.tasks, this.task(), this.selected);
 		this.tasks = list.tasks;
-		this.selected = Math.max(0, Math.min(this.selected, list.tasks.length - 1));
+		if (this.view === "kill" && !list.tasks.some((task) => isSame(task, this.asked))) {
+			this.setView("list");
+			this.message = `${clean(this.asked?.window_name ?? "The task")} is no longer in the list.`;
+		}
 		this.tui.requestRender();
 	}
 
@@ -70,13 +76,17 @@ class TaskPanel {
 		const is = (key: "up" | "down" | "confirm" | "cancel") => this.keys.matches(data, `tui.select.${key}`);
 		this.message = "";
 		if (this.view === "kill") {
-			this.view = "list";
-			if (data === "y" || data === "Y") void this.kill();
+			const asked = this.asked;
+			this.setView("list");
+			if (asked && (data === "y" || data === "Y")) void this.kill(asked);
 			return;
 		}
 		if (is("cancel")) return this.view === "list" ? this.close() : this.setView("list");
 		if (data === "r") return this.session.refresh();
-		if (data === "k" && this.task()) return this.setView("kill");
+		if (data === "k" && this.task()) {
+			this.asked = this.task();
+			return this.setView("kill");
+		}
 		if (is("confirm") && this.task()) return this.setView(this.view === "list" ? "details" : "list");
 		const step = is("down") || data === "j" ? 1 : is("up") ? -1 : 0;
 		this.selected = Math.max(0, Math.min(this.selected + step, (this.tasks?.length ?? 0) - 1));
@@ -90,13 +100,11 @@ class TaskPanel {
 		return this.tasks?.[this.selected];
 	}
 
-	/** Closes the window of the selected task. agtmux reports that the user did it. */
-	private async kill(): Promise<void> {
-		const task = this.task();
-		if (!task) return;
-		const args = ["task", "stop", task.window_id, "--window", "--session", this.session.name ?? ""];
+	/** Closes the window of the task. agtmux reports that the user did it. */
+	private async kill(task: Task): Promise<void> {
+		const args = ["task", "stop", task.window_id, "--window", "--by-user", "--session", this.session.name ?? ""];
 		const { code, stderr } = await agtmux(args);
-		this.message = code === 0 ? `Killed ${task.window_name}.` : stderr.trim().split("\n")[0];
+		this.message = clean(code === 0 ? `Killed ${task.window_name}.` : stderr.trim().split("\n")[0]);
 		this.session.refresh();
 		this.tui.requestRender();
 	}
@@ -106,7 +114,7 @@ class TaskPanel {
 	}
 
 	private hint(): string {
-		if (this.view === "kill") return `Kill ${this.task()?.window_name}? y kills it, any other key does not`;
+		if (this.view === "kill") return `Kill ${clean(this.asked?.window_name ?? "")}? y kills it, any other key does not`;
 		if (this.message) return this.message;
 		return this.view === "list" ? "↑↓ select · Enter details · r refresh · k kill · Esc close" : "k kill · Esc back";
 	}
@@ -153,6 +161,3 @@ function page(lines: string[], selected: number, rows: number): string[] {
 }
 
 const previewLines = (task: Task): string[] => task.output_preview.trimEnd().split("\n").map(clean);
-
-/** The text on one line and without control characters, which could change the screen. */
-const clean = (text: string): string => text.replaceAll("\t", "    ").replace(/\p{Cc}/gu, "\u{fffd}");

@@ -28,3 +28,22 @@ export function statusLine(list: TaskList): string | undefined {
 	const count = list.tasks.length;
 	return list.exists ? `tmux: ${count} ${count === 1 ? "task" : "tasks"}` : undefined;
 }
+
+/** Whether both are the same task: the name can be used again for another window. */
+export function isSame(task: Task, other: Task | undefined): boolean {
+	return task.window_id === other?.window_id && task.window_name === other.window_name;
+}
+
+/** Where a task is in a new list; if it has gone, the nearest position to where it was. */
+export function indexOfTask(tasks: Task[], task: Task | undefined, before: number): number {
+	const index = tasks.findIndex((one) => isSame(one, task));
+	return index >= 0 ? index : Math.max(0, Math.min(before, tasks.length - 1));
+}
+
+/**
+ * The text on one line, without the characters that change what the screen shows: control characters, line separators,
+ * and characters without a width, such as those that reverse the direction of the text.
+ */
+export function clean(text: string): string {
+	return text.replaceAll("\t", "    ").replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "\u{fffd}");
+}

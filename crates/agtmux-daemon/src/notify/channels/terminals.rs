@@ -29,7 +29,7 @@ const NO_CLIENT: &str = "no tmux client is attached";
 pub(super) async fn show_message(discovery: &Discovery, notice: &Notice, time: Duration) -> DeliveryResult {
     let text = one_line(notice);
     let clients = clients(discovery).await;
-    let shown = clients.iter().map(|(server, client)| server.show_message(client, &text, time));
+    let shown = clients.iter().map(|(server, client)| server.show_message(&client.name, &text, Some(time)));
     one_success(join_all(shown).await.into_iter().map(|shown| shown.map_err(|error| error.to_string())))
 }
 

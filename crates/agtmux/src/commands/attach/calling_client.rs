@@ -66,7 +66,7 @@ impl CallingClient {
             && let Some(headline) = error.headline()
         {
             // The error is also printed and decides the exit code, so a failure here changes nothing.
-            let _ = self.server.show_message(&self.view.tty, &format!("agtmux: {headline}")).await;
+            let _ = self.server.show_message(&self.view.tty, &format!("agtmux: {headline}"), None).await;
         }
         result
     }

@@ -22,6 +22,9 @@ pub(crate) struct TaskStopArgs {
     /// Close the task's window at once instead of sending SIGTERM
     #[arg(long)]
     window: bool,
+    /// Report that the user closed the window, also if an agent runs this command
+    #[arg(long, requires = "window")]
+    by_user: bool,
     /// Print the result as JSON
     #[arg(long)]
     json: bool,
@@ -63,7 +66,7 @@ pub(crate) struct TaskKillAllArgs {
 
 pub(crate) async fn stop(args: TaskStopArgs) -> CliResult {
     let TaskSessionQuery { session, socket } = args.session.resolve()?;
-    let action = TaskStopRequest { session, socket, task: args.task, window: args.window };
+    let action = TaskStopRequest { session, socket, task: args.task, window: args.window, by_user: args.by_user };
     run_cleanup("/v1/tasks/stop", &action, args.json, "stopped").await
 }
 

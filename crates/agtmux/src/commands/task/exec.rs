@@ -164,6 +164,7 @@ mod tests {
             cwd: "/p".into(),
             log_bytes: 1,
             agent: None,
+            agent_is_assumed: false,
         }
     }
 

@@ -11,6 +11,8 @@ struct AgentBesideTerminal {
     world: TestWorld,
     agent: String,
     victim: String,
+    /// A shell of the person in the session of the agent, older than the agent.
+    shell: String,
 }
 
 impl AgentBesideTerminal {
@@ -21,8 +23,10 @@ impl AgentBesideTerminal {
         let agent = server.new_session("agent", "PS1='$ ' exec sh -i");
         server.run(&["set-option", "-g", "default-shell", "/bin/bash"]);
         server.run(&["resize-window", "-t", "=agent:", "-x", "200", "-y", "50"]);
+        let split = ["split-window", "-d", "-P", "-F", "#{pane_id}", "-t", "=agent:", "PS1='$ ' exec bash --norc"];
+        let shell = server.run(&split).trim().to_owned();
         start(&world);
-        let fixture = Self { server, world, agent, victim };
+        let fixture = Self { server, world, agent, victim, shell };
         let program = fixture.world.shell_copy("claude");
         fixture.type_line(
             &fixture.agent,
@@ -118,4 +122,44 @@ fn an_agent_may_not_use_the_terminal_of_another_session() {
     let refused = mirror_rows.iter().filter(|row| row["code"] == "E_CALLER_IS_AGENT").count();
     assert!(refused == 3 && mirror_rows.len() >= 4, "{mirror_rows:?}");
     assert!(!fixture.server.run(&["capture-pane", "-p", "-t", &pane]).contains("echo no"));
+}
+
+#[test]
+fn a_shell_that_an_agent_has_used_stays_a_shell_of_the_agent_until_it_ends() {
+    let fixture = AgentBesideTerminal::start();
+    let mut adopt = fixture.world.agtmux();
+    let tmux = format!("{},{},0", fixture.server.socket().display(), fixture.server.pid());
+    adopt.args(["mirror", "start", "--pane", &fixture.shell]).env("TMUX", tmux).env("TMUX_PANE", &fixture.victim);
+    wait_until("the prompt", SOON, || {
+        fixture.server.run(&["capture-pane", "-p", "-t", &fixture.shell]).trim_end().ends_with('$')
+    });
+    let adopted = agtmux_testkit::agtmux::run(&mut adopt);
+    assert_eq!(adopted.code, Some(0), "{}", adopted.stderr);
+    let (output, code) =
+        fixture.agent_runs("exec", &format!("{PROGRAM} mirror exec --pane {} 'echo a'", fixture.shell));
+    assert_eq!((output.as_str(), code.as_str()), ("a\n", "0"));
+    // The agent may release the terminal. The shell, which the agent may have changed, lives on.
+    let (output, code) = fixture.agent_runs("stop", &format!("{PROGRAM} mirror stop --pane {}", fixture.shell));
+    assert_eq!(code, "0", "{output}");
+    agtmux_testkit::agtmux::stop(&fixture.world);
+    start(&fixture.world);
+    let (refused, log) = (fixture.world.dir().join("tmp/refused"), fixture.world.dir().join("tmp/refused.log"));
+    let act = format!("{PROGRAM} send {} --profile shell --text \"touch {}\"", fixture.victim, refused.display());
+    let script = fixture.world.dir().join("tmp/act.sh");
+    std::fs::write(&script, act).expect("the world is writable");
+    fixture.type_line(&fixture.shell, &format!("sh {} >{} 2>&1", script.display(), log.display()));
+    wait_until("the shell to be refused", SOON, || {
+        std::fs::read_to_string(&log).is_ok_and(|text| text.contains("agents may not"))
+    });
+    assert!(!refused.exists());
+    let kept = || std::fs::read_dir(fixture.world.state_dir().join("mirrors")).expect("a directory").count();
+    assert_eq!(kept(), 1, "the record of the shell");
+    // Once the shell has ended, the record goes.
+    fixture.type_line(&fixture.shell, "exit");
+    wait_until("the pane to close", SOON, || {
+        !fixture.server.run(&["list-panes", "-a", "-F", "#{pane_id}"]).lines().any(|pane| pane == fixture.shell)
+    });
+    agtmux_testkit::agtmux::stop(&fixture.world);
+    start(&fixture.world);
+    assert_eq!(kept(), 0);
 }

@@ -5,6 +5,7 @@ mod adopted;
 mod commands;
 mod exactness;
 mod fallback;
+mod fallback_line;
 mod faults;
 mod listed;
 mod matrix;

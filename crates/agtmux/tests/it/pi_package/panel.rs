@@ -58,6 +58,45 @@ fn a_task_killed_in_the_panel_is_reported_as_killed_by_the_user() {
 }
 
 #[test]
+fn the_panel_kills_only_the_task_that_it_asked_about() {
+    let Some(pi) = start_with_default_settings() else { return };
+    for name in ["first", "second", "third", "fourth"] {
+        pi.run_task(name, "sleep 1000");
+        pi.wait_for_idle();
+    }
+    let stop = |name: &str| {
+        let session = pi.sandbox.server.run(&["list-sessions", "-F", "#{session_name}"]);
+        let session = session.lines().find(|name| name.starts_with("pi-")).expect("a session").to_owned();
+        let (done, _, error) = pi.sandbox.run_agtmux(&["task", "stop", "--session", &session, "--window", name]);
+        assert!(done, "{error}");
+    };
+    let selected = |screen: &str| screen.lines().find(|line| line.contains('→')).unwrap_or_default().to_owned();
+    pi.type_line("/tmux-tasks");
+    pi.wait_for_screen("the panel", |screen| screen.contains("fourth") && selected(screen).contains("first"));
+    pi.sandbox.press("Down");
+    pi.wait_for_screen("the second task", |screen| selected(screen).contains("second"));
+    // The list changes while the panel asks: the question keeps its task.
+    pi.sandbox.press("k");
+    pi.wait_for_screen("the question", |screen| screen.contains("Kill second?"));
+    stop("first");
+    pi.wait_for_screen("three tasks", |screen| screen.contains("tmux: 3 tasks"));
+    pi.sandbox.press("y");
+    pi.wait_for_screen("the other task", |screen| {
+        screen.contains("Killed second.") && screen.contains("tmux: 2 tasks") && selected(screen).contains("third")
+    });
+    // The task ends while the panel asks: nothing is left to kill.
+    pi.sandbox.press("k");
+    pi.wait_for_screen("the question", |screen| screen.contains("Kill third?"));
+    stop("third");
+    pi.wait_for_screen("the end of the question", |screen| screen.contains("third is no longer in the list"));
+    pi.sandbox.press("y");
+    pi.wait_for_screen("the task that was not asked about", |screen| selected(screen).contains("fourth"));
+    pi.sandbox.press("Escape");
+    pi.wait_for_screen("the panel to close", |screen| !screen.contains("Tasks of pi-"));
+    assert!(pi.screen().contains("tmux: 1 task"), "{}", pi.screen());
+}
+
+#[test]
 fn the_subcommands_remove_ended_tasks_and_kill_all() {
     let Some(pi) = start_with_default_settings() else { return };
     pi.run_task("short", "exit 0");
