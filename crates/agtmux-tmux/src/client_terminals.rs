@@ -14,7 +14,7 @@ const CLIENT_FIELDS: &str =
 /// The terminal of one attached client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientTerminal {
-    name: String,
+    pub name: String,
     /// The path of the terminal, as the client reported it. It may name any file.
     pub tty: PathBuf,
     /// The time of the last key press, in seconds since the epoch.

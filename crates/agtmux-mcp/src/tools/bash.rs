@@ -62,6 +62,7 @@ pub(super) async fn run(call: &ToolCall<'_>, args: BashArgs) -> ToolResult {
         timeout_ms: Some(args.timeout_s.unwrap_or(DEFAULT_TIMEOUT_S).saturating_mul(1000)),
         command_id: Some(command_id.clone()),
         wait_ms: Some(FIRST_WAIT_MS),
+        ..MirrorExecRequest::default()
     };
     let _: MirrorCommand = parse(&call.daemon.act("/v1/mirrors/exec", &request).await?)?;
     let max_chars = args.max_chars.unwrap_or(COMMAND_CHARS).min(MAX_CHARS);

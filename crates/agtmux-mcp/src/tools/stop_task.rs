@@ -39,8 +39,13 @@ struct StoppedTask {
 
 pub(super) async fn run(call: &ToolCall<'_>, args: StopTaskArgs) -> ToolResult {
     let session = task_session(call, args.session.as_deref()).await?;
-    let stop =
-        TaskStopRequest { session: session.session, socket: session.socket, task: args.task.clone(), window: false };
+    let stop = TaskStopRequest {
+        session: session.session,
+        socket: session.socket,
+        task: args.task.clone(),
+        window: false,
+        by_user: false,
+    };
     let report: TaskEndReport = parse(&call.daemon.act("/v1/tasks/stop", &stop).await?)?;
     let result = match report.tasks.first() {
         Some(ended) => exit_text(ended.exit_code, ended.signal.as_deref()),

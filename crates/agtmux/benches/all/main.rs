@@ -20,7 +20,7 @@ use harness::BenchRun;
 /// The name of a benchmark, and the function that runs it.
 type Benchmark = (&'static str, fn(&BenchRun));
 
-const BENCHMARKS: [Benchmark; 9] = [
+const BENCHMARKS: [Benchmark; 10] = [
     ("spine", spine::run),
     ("load", load::run),
     ("agents", agents::run),

@@ -168,7 +168,7 @@ impl Actions {
             ..ActionGuards::default()
         };
         // The daemon itself sends the prompt. The caller was checked when it started the agent.
-        let caller = RequestCaller { peer: None, via: "daemon", peer_gone: false, owner_pid: None };
+        let caller = RequestCaller { peer: None, via: "daemon", peer_gone: false, owner_pid: None, client: None };
         let action = SendAction { guards, text: Some(text), ..SendAction::default() };
         Ok(self.send(action, caller).await?.report)
     }

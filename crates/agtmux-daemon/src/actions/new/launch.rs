@@ -174,7 +174,7 @@ async fn type_command(pane: &ActionPane<'_>, command: &str) -> ApiResult<()> {
     }
     let at_shell = ActionPane { shell_only: true, ..pane.clone() };
     let sender = TextSender::for_pane(&at_shell, Some(InputProfile::Shell))?;
-    let sent = sender.send(&SendMessage { text: Some(command), keys: &[], enter: true }).await;
+    let sent = sender.send(&SendMessage { text: Some(command), keys: &[], enter: true, dialog: None }).await;
     sent.map(drop).map_err(after_typing)
 }
 
