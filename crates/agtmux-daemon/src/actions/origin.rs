@@ -37,6 +37,7 @@ pub(super) enum UnknownOrigin {
     UnvisitedPane(PaneId),
     ServerJob,
     Detached,
+    GitOfDaemon,
 }
 
 impl fmt::Display for UnknownOrigin {
@@ -55,6 +56,9 @@ impl fmt::Display for UnknownOrigin {
             }
             Self::ServerJob => f.write_str("tmux started the caller outside a pane while an agent ran"),
             Self::Detached => f.write_str("the caller has no parent process and was started while an agent ran"),
+            Self::GitOfDaemon => {
+                f.write_str("git started the caller, for example as a filter that the settings of a repository name")
+            }
         }
     }
 }
@@ -105,6 +109,9 @@ impl Actions {
         };
         if let Some(found) = agent_among(&self.0.discovery.registry(), &ancestry) {
             return CallerOrigin::Agent(found);
+        }
+        if is_below_own_git(&ancestry, std::process::id()) {
+            return CallerOrigin::Unknown(UnknownOrigin::GitOfDaemon);
         }
         if !processes.is_inspectable(pid) && !is_started_by_other_user(processes, caller) {
             return CallerOrigin::Unknown(UnknownOrigin::NotInspectable(pid));
@@ -198,6 +205,12 @@ impl Actions {
     }
 }
 
+/// Whether a git process that the daemon started is in the chain. git runs filters and hooks of repositories, and agents
+/// can change those.
+fn is_below_own_git(ancestry: &[ProcessInfo], daemon: u32) -> bool {
+    ancestry.windows(2).any(|pair| pair[1].pid == daemon && pair[0].name == b"git")
+}
+
 /// Whether a process in the chain belongs to another user, for example to root in the chain of a login. Also true on a
 /// system that does not report the users of processes, because the answer is unknown there.
 fn is_below_other_user(processes: &dyn ProcessTable, chain: &[ProcessInfo]) -> bool {
@@ -237,6 +250,21 @@ mod tests {
         assert!(!is_below_other_user(&TestTable::default(), &chain), "no user could be read");
         let without_details = TestTable { has_no_details: true, ..TestTable::default() };
         assert!(is_below_other_user(&without_details, &chain), "this system does not report users");
+    }
+
+    #[test]
+    fn only_the_git_of_the_daemon_makes_a_caller_unknown() {
+        let chain = |second: &str| {
+            [
+                test_process(90, 80, 9, "agtmux"),
+                test_process(80, 70, 8, "sh"),
+                test_process(70, 60, 7, second),
+                test_process(60, 1, 1, "agtmux"),
+            ]
+        };
+        assert!(is_below_own_git(&chain("git"), 60));
+        assert!(!is_below_own_git(&chain("git"), 61), "the git of a person");
+        assert!(!is_below_own_git(&chain("on-event"), 60), "a program that the settings of the daemon name");
     }
 
     #[test]

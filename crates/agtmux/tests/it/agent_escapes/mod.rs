@@ -8,6 +8,7 @@ mod panes;
 mod popups;
 mod random_chains;
 mod raw_requests;
+mod repository;
 mod starts;
 
 use agent_fixture::AgentFixture;
