@@ -102,14 +102,15 @@ pub(crate) fn run(args: &SetupArgs) -> CliResult {
 
 /// The installed agents that have hooks, and whether the hooks of agtmux are complete.
 pub(crate) fn hook_status() -> CliResult<Vec<(&'static str, bool)>> {
-    let mode = SetupMode::Install;
-    let args = SetupArgs { agent: Vec::new(), dry_run: true, yes: false, uninstall: false, json: false };
-    let record = SetupRecord::load(&Paths::from_env()?);
+    let (subject, mode) = (SetupSubject::Hooks, SetupMode::Install);
+    let args = SetupArgs { agent: Vec::new(), mcp: false, dry_run: true, yes: false, uninstall: false, json: false };
+    let record = SetupRecord::load(subject.record_path(&Paths::from_env()?));
     let program = program(mode)?;
     let data = agents::data_dir(|name| std::env::var_os(name)).ok_or_else(no_home)?;
     let (here, _) = select_agents(&args, mode, &record)?;
     let status = |(agent, dir): (&'static SetupAgent, PathBuf)| {
-        let files = plan::plan(agent, SetupDirs { settings: &dir, data: &data }, &program, mode, &record);
+        let dirs = SetupDirs { settings: &dir, data: &data, home: None };
+        let files = plan::plan(agent, dirs, &program, (subject, mode), &record);
         (agent.name, !files.iter().any(plan::FilePlan::is_change))
     };
     Ok(here.into_iter().map(status).collect())
