@@ -84,7 +84,11 @@ is_bound() {
 bind_if_free() {
     name=$1 key=$(option "$1-key" "$2") note=$3
     shift 3
-    [ -n "$key" ] || return 0
+    # tmux would read a `;` at the end of an argument as the end of the command.
+    case $key in
+    '') return 0 ;;
+    *';') key=${key%';'}'\;' ;;
+    esac
     if is_bound "$key"; then
         taken="${taken:+$taken, }$key (@agtmux-$name-key)"
     else

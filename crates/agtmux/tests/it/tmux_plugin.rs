@@ -113,6 +113,8 @@ fn keys_and_status_line_work() {
         let status = server.run(&["show-options", "-gv", "status-right"]);
         assert!(status.starts_with("<#('") && status.ends_with("agtmux.tmux' status)>"), "{status}");
         let client = server.attach("home");
+        // The popup has room for the whole dialog.
+        client.resize(120, 40);
         let output = || String::from_utf8_lossy(&client.output()).into_owned();
         wait_for("the status line", SOON, || {
             let shown = output();

@@ -43,8 +43,9 @@ fn a_person_answers_in_a_popup_that_a_key_opens() {
         fixture.item(&agent).is_some_and(|item| item["state"] == "idle")
     });
     assert_eq!(agent.input_so_far(), b"1", "the answer was typed once");
-    let responses = responses(&fixture);
-    assert!(responses.iter().any(|record| record["status"] == "done"), "{responses:?}");
+    wait_until("the record of the answer", SOON, || {
+        responses(&fixture).iter().any(|record| record["status"] == "done")
+    });
     client.type_keys(b"q");
 }
 
