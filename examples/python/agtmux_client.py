@@ -86,6 +86,10 @@ class Client:
         """Add a target and watch it from now on."""
         return self._ask("POST", "/v1/targets", body=body)
 
+    def add_worktree(self, body):
+        """Make a worktree for a branch."""
+        return self._ask("POST", "/v1/worktrees/add", body=body)
+
     def attach(self, body):
         """Return everything needed to attach to a pane: its server, session, window and host."""
         return self._ask("POST", "/v1/actions/attach", body=body)
@@ -138,6 +142,10 @@ to that much longer for the command to end."""
     def get_checkup(self, name):
         """Check what is installed on the host of a target, and suggest commands to run."""
         return self._ask("GET", f"/v1/targets/{urllib.parse.quote(name, safe='')}/doctor")
+
+    def get_ended_agents(self, **query):
+        """List the agents of this machine that have ended, the newest end first."""
+        return self._ask("GET", "/v1/agents/ended", query=query)
 
     def get_events(self, **query):
         """Stream changes as server-sent events."""
@@ -223,6 +231,10 @@ to that much longer for the command to end."""
         """List windows, with the number of agents in each state."""
         return self._ask("GET", "/v1/windows", query=query)
 
+    def get_worktrees(self, **query):
+        """List the worktrees of a repository, with their agents."""
+        return self._ask("GET", "/v1/worktrees", query=query)
+
     def kill(self, body):
         """Interrupt or end an agent."""
         return self._ask("POST", "/v1/actions/kill", body=body)
@@ -231,9 +243,17 @@ to that much longer for the command to end."""
         """End all tasks of a session, and the session."""
         return self._ask("POST", "/v1/tasks/kill-all", body=body)
 
+    def last(self, body):
+        """Return an agent's last answers."""
+        return self._ask("POST", "/v1/actions/last", body=body)
+
     def mark_seen(self, body):
         """Mark a completed agent as seen."""
         return self._ask("POST", "/v1/actions/seen", body=body)
+
+    def new_agent(self, body):
+        """Start an agent in a new window or pane, and send its first prompt when the agent is ready."""
+        return self._ask("POST", "/v1/actions/new", body=body)
 
     def post_event(self, body):
         """Post an event about an agent."""
@@ -274,6 +294,14 @@ to that much longer for the command to end."""
     def remove_target(self, name):
         """Remove a target."""
         return self._ask("DELETE", f"/v1/targets/{urllib.parse.quote(name, safe='')}")
+
+    def remove_worktree(self, body):
+        """Remove a worktree, if that loses no work."""
+        return self._ask("POST", "/v1/worktrees/remove", body=body)
+
+    def rename(self, body):
+        """Give an agent a name."""
+        return self._ask("POST", "/v1/actions/rename", body=body)
 
     def respond(self, body):
         """Answer an agent's open dialog."""

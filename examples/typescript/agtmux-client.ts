@@ -83,6 +83,11 @@ export class Client {
     return this.#ask("POST", "/v1/targets", undefined, body);
   }
 
+  /** Make a worktree for a branch. */
+  addWorktree(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/worktrees/add", undefined, body);
+  }
+
   /** Return everything needed to attach to a pane: its server, session, window and host. */
   attach(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/actions/attach", undefined, body);
@@ -147,6 +152,11 @@ to that much longer for the command to end. */
   /** Check what is installed on the host of a target, and suggest commands to run. */
   getCheckup(name: string): Promise<any> {
     return this.#ask("GET", `/v1/targets/${encodeURIComponent(name)}/doctor`, undefined);
+  }
+
+  /** List the agents of this machine that have ended, the newest end first. */
+  getEndedAgents(query: Query = {}): Promise<any> {
+    return this.#ask("GET", "/v1/agents/ended", query);
   }
 
   /** Stream changes as server-sent events. */
@@ -254,6 +264,11 @@ to that much longer for the command to end. */
     return this.#ask("GET", "/v1/windows", query);
   }
 
+  /** List the worktrees of a repository, with their agents. */
+  getWorktrees(query: Query = {}): Promise<any> {
+    return this.#ask("GET", "/v1/worktrees", query);
+  }
+
   /** Interrupt or end an agent. */
   kill(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/actions/kill", undefined, body);
@@ -264,9 +279,19 @@ to that much longer for the command to end. */
     return this.#ask("POST", "/v1/tasks/kill-all", undefined, body);
   }
 
+  /** Return an agent's last answers. */
+  last(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/actions/last", undefined, body);
+  }
+
   /** Mark a completed agent as seen. */
   markSeen(body: unknown): Promise<any> {
     return this.#ask("POST", "/v1/actions/seen", undefined, body);
+  }
+
+  /** Start an agent in a new window or pane, and send its first prompt when the agent is ready. */
+  newAgent(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/actions/new", undefined, body);
   }
 
   /** Post an event about an agent. */
@@ -317,6 +342,16 @@ to that much longer for the command to end. */
   /** Remove a target. */
   removeTarget(name: string): Promise<any> {
     return this.#ask("DELETE", `/v1/targets/${encodeURIComponent(name)}`, undefined);
+  }
+
+  /** Remove a worktree, if that loses no work. */
+  removeWorktree(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/worktrees/remove", undefined, body);
+  }
+
+  /** Give an agent a name. */
+  rename(body: unknown): Promise<any> {
+    return this.#ask("POST", "/v1/actions/rename", undefined, body);
   }
 
   /** Answer an agent's open dialog. */

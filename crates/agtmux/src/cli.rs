@@ -125,8 +125,6 @@ pub(crate) enum CliCommand {
     /// Start an agent in a new window, with its first prompt
     New(Box<new::NewArgs>),
     /// Give the last answer of one agent to another one
-    ///
-    /// The receiver gets the answer as its next prompt.
     Handoff(handoff::HandoffArgs),
     /// Send a text to several agents, one after the other
     Broadcast(broadcast::BroadcastArgs),

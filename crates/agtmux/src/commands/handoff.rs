@@ -15,6 +15,7 @@ use crate::output;
 
 #[derive(Debug, Args)]
 #[command(
+    override_usage = "agtmux handoff [OPTIONS] <FROM> <TO|--new <AGENT>>",
     group(ArgGroup::new("receiver").args(["to", "new"]).required(true)),
     after_help = "\
 The answer is the text that `agtmux last FROM` prints. The note, if there is one, stands before it. The text goes only \
