@@ -55,8 +55,8 @@ export default function (pi: ExtensionAPI) {
 	});
 
 	pi.on("input", () => session?.eachOutbox((outbox) => outbox.onInput()));
-	// The first prompt may come before the shared terminal is open. This promise is never rejected.
-	pi.on("before_agent_start", async () => void (await session?.mirrorReady));
+	// The first prompt may come before the shared terminal is open.
+	pi.on("before_agent_start", async () => void (await session?.waitForMirror()));
 	pi.on("agent_start", () => {
 		outcome = undefined;
 		session?.eachOutbox((outbox) => outbox.onRunStart());

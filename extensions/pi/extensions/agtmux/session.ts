@@ -15,6 +15,8 @@ import { type TaskList, statusLine } from "./tasks.ts";
 const STATUS = "agtmux-tasks";
 /** Notices that come within this time are joined: of several in a row Pi shows only the last one. */
 const NOTICE_MS = 300;
+/** How long a prompt may wait for the shared terminal. */
+const MIRROR_MS = 5000;
 /** Changes within this time cause one look at the tasks. */
 const REFRESH_MS = 100;
 
@@ -32,6 +34,7 @@ export class TaskSession {
 	mirror: Mirror | undefined;
 	/** Resolves when the shared terminal is on, if it is to be on from the start. */
 	readonly mirrorReady: Promise<unknown>;
+	private readonly loaded: ReturnType<typeof readSettings>;
 	private settings: Settings = DEFAULTS;
 	private alive = true;
 	private follower: Follower<EventLine> | undefined;
@@ -57,8 +60,17 @@ export class TaskSession {
 			},
 			{ customType: CUSTOM_TYPE, seq: 0 },
 		);
+		this.loaded = readSettings(ctx);
 		this.ready = this.start().catch(() => undefined);
 		this.mirrorReady = this.ready.then(() => this.startMirror()).catch(() => undefined);
+	}
+
+	/** Waits for the shared terminal if it is to be on from the start, but not for an agtmux that does not answer. */
+	async waitForMirror(): Promise<void> {
+		const { settings } = await this.loaded;
+		if (!Mirror.isWanted(settings.mirror)) return;
+		const late = new Promise((resolve) => setTimeout(resolve, MIRROR_MS).unref());
+		await Promise.race([this.mirrorReady, late]);
 	}
 
 	/** Calls this function with the outbox of each kind of messages. */
@@ -114,7 +126,7 @@ export class TaskSession {
 	private async start(): Promise<TaskVariables | undefined> {
 		const { cwd, sessionManager, hasUI } = this.ctx;
 		const id = sessionManager.getSessionId();
-		const { settings, problems, piShell } = await readSettings(this.ctx);
+		const { settings, problems, piShell } = await this.loaded;
 		if (!this.alive) return undefined;
 		this.settings = settings;
 		if (problems.length > 0) this.warn(problems.join("\n"));
