@@ -22,10 +22,11 @@ impl ScreenText<'_> {
 
     /// Compares the screen with the one before a blank was typed. Returns the part of the edited line to the right of
     /// the cursor, which moves with the cursor. A clock or a suggestion at the right does not move. `None` if the shell
-    /// has not inserted the blank, for example in the command mode of vi.
+    /// has not inserted the blank, for example in the command mode of vi. The case is not compared: with a suggestion at
+    /// the right, fish shows the typed text in the case of the suggestion.
     pub fn line_after_inserted_blank(&self, earlier: ScreenText<'_>) -> Option<String> {
         let ((before, after), (earlier_before, earlier_after)) = (self.split_at_cursor(), earlier.split_at_cursor());
-        if self.cursor_row != earlier.cursor_row || before != earlier_before + " " {
+        if self.cursor_row != earlier.cursor_row || before.to_lowercase() != earlier_before.to_lowercase() + " " {
             return None;
         }
         let pairs = after.chars().zip(earlier_after.chars());
@@ -40,7 +41,7 @@ impl ScreenText<'_> {
 
     /// Whether the screen shows the prompt and this text up to the cursor, and nothing else between them. A long text
     /// takes several rows; its beginning may have left the screen. Blanks are not compared, because a row that ends in
-    /// front of a wide character is filled up.
+    /// front of a wide character is filled up, and neither is the case, because fish shows the one of its suggestion.
     pub fn shows_typed(&self, prompt: &ScreenPrompt, text: &str) -> bool {
         let expected: String = without_blanks(prompt.last_row()) + &without_blanks(text);
         let mut shown = without_blanks(&self.split_at_cursor().0);
@@ -56,7 +57,7 @@ impl ScreenText<'_> {
 }
 
 fn without_blanks(text: &str) -> String {
-    text.split_whitespace().collect()
+    text.split_whitespace().collect::<String>().to_lowercase()
 }
 
 #[cfg(test)]
@@ -94,6 +95,7 @@ mod tests {
         is("$ |      12:00", "$  |     12:00", Some(""));
         is("$ |rm -rf      12:00", "$  |rm -rf     12:00", Some("rm -rf"));
         is("$ ech|o suggested", "$ ech |", Some(""));
+        is("$ echo A|RCHIVE", "$ echo a |", Some(""));
         is("日本 $ |half", "日本 $  |half", Some("half"));
         // The command mode of vi, and a shell that shows another row.
         is("$ |", "$ |", None);
@@ -113,6 +115,7 @@ mod tests {
         };
         assert!(shows("out\n$ echo a|", "echo a"));
         assert!(shows("$ echo a|   12:00", "echo a"), "a clock at the right");
+        assert!(shows("$ echo A|RCHIVE", "echo a"), "a suggestion of fish");
         assert!(shows("$ echo\n aaa\n bbb|", "echo aaa bbb"), "three rows");
         assert!(shows(" aaa\n bbb|", "echo aaa bbb"), "the first row has left the screen");
         for wrong in ["$ echo b|", "$ x echo a|", "$ echo ax|", "$ |echo a"] {

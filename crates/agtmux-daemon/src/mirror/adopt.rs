@@ -112,8 +112,8 @@ impl Mirrors {
         if spec.shell == MirrorShell::Posix {
             return self.add_prompt(terminal).map_err(not_stored);
         }
-        let right = self.right_of_cursor(terminal, &prompt).await?;
-        if !prompt.line.typed.is_empty() || !right.is_empty() {
+        let (left, right) = self.edited_line(terminal, &prompt).await?;
+        if !left.is_empty() || !right.is_empty() {
             return Err(errors::no_empty_prompt(spec.pane));
         }
         let reader = [self.0.program.clone().into(), OsString::from("mirror-log"), files.dir().into()];

@@ -51,8 +51,8 @@ impl Mirrors {
     /// Waits for the prompt, and puts the line of the person aside.
     async fn empty_prompt(&self, terminal: &SharedTerminal, deadline: Instant) -> ApiResult<PromptScreen> {
         let shown = self.wait_for_screen_prompt(terminal, deadline).await?;
-        let right = self.right_of_cursor(terminal, &shown).await?;
-        let line = format!("{}{right}", shown.line.typed);
+        let (left, right) = self.edited_line(terminal, &shown).await?;
+        let line = left + &right;
         if line.is_empty() {
             return Ok(shown);
         }
@@ -63,27 +63,35 @@ impl Mirrors {
         let emptied = self.wait_for_echo(terminal, |screen| is_empty(screen).then_some(())).await?;
         emptied.ok_or_else(|| errors::unreadable_line(terminal.spec.pane))?;
         let shown = self.wait_for_screen_prompt(terminal, deadline).await?;
-        let right = self.right_of_cursor(terminal, &shown).await?;
-        match shown.line.typed.is_empty() && right.is_empty() {
+        let (left, right) = self.edited_line(terminal, &shown).await?;
+        match left.is_empty() && right.is_empty() {
             true => Ok(shown),
             false => Err(errors::unreadable_line(terminal.spec.pane)),
         }
     }
 
-    /// The part of the line to the right of the cursor. Types a blank to find out, and removes the blank.
-    pub(super) async fn right_of_cursor(&self, terminal: &SharedTerminal, shown: &PromptScreen) -> ApiResult<String> {
+    /// The parts of the line to the left and to the right of the cursor. Types a blank to find out, and removes the blank.
+    pub(super) async fn edited_line(
+        &self,
+        terminal: &SharedTerminal,
+        shown: &PromptScreen,
+    ) -> ApiResult<(String, String)> {
         let pane = terminal.spec.pane;
         // A shell with a line editor may show more rows of the line.
         if terminal.spec.shell != MirrorShell::Posix && !text_of(&shown.screen).is_blank_below() {
             return Err(errors::unreadable_line(pane));
         }
         self.type_keys(terminal, PaneInput::Bytes(BLANK)).await?;
-        let moved = |screen: &CursorScreen| text_of(screen).line_after_inserted_blank(text_of(&shown.screen));
-        let right = self.wait_for_echo(terminal, moved).await?.ok_or_else(|| errors::no_insertion(pane))?;
+        let parts = |screen: &CursorScreen| {
+            let right = text_of(screen).line_after_inserted_blank(text_of(&shown.screen))?;
+            let left = terminal.prompt_line(screen)?.typed;
+            Some((left.strip_suffix(' ')?.to_owned(), right))
+        };
+        let parts = self.wait_for_echo(terminal, parts).await?.ok_or_else(|| errors::no_insertion(pane))?;
         self.type_keys(terminal, PaneInput::Bytes(BACKSPACE)).await?;
         let is_removed = |screen: &CursorScreen| (screen.x, screen.y) == (shown.screen.x, shown.screen.y);
         let removed = self.wait_for_echo(terminal, |screen| is_removed(screen).then_some(())).await?;
-        removed.map(|()| right).ok_or_else(|| errors::no_insertion(pane))
+        removed.map(|()| parts).ok_or_else(|| errors::no_insertion(pane))
     }
 
     /// Types the text at an empty prompt, and presses Enter if the screen shows the prompt and the text. Returns how many
