@@ -139,6 +139,10 @@ to that much longer for the command to end."""
         """Check whether an agent can be answered."""
         return self._ask("GET", f"/api/respond/{urllib.parse.quote(agent_id, safe='')}/availability")
 
+    def get_caller(self):
+        """Return the agent and the pane behind this request."""
+        return self._ask("GET", "/v1/caller")
+
     def get_checkup(self, name):
         """Check what is installed on the host of a target, and suggest commands to run."""
         return self._ask("GET", f"/v1/targets/{urllib.parse.quote(name, safe='')}/doctor")

@@ -149,6 +149,11 @@ to that much longer for the command to end. */
     return this.#ask("GET", `/api/respond/${encodeURIComponent(agentId)}/availability`, undefined);
   }
 
+  /** Return the agent and the pane behind this request. */
+  getCaller(): Promise<any> {
+    return this.#ask("GET", "/v1/caller", undefined);
+  }
+
   /** Check what is installed on the host of a target, and suggest commands to run. */
   getCheckup(name: string): Promise<any> {
     return this.#ask("GET", `/v1/targets/${encodeURIComponent(name)}/doctor`, undefined);
