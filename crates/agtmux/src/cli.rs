@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::command_groups;
+use crate::command_groups::{self, HelpLength};
 use crate::commands::{
     adapters, ask, attach, audit, broadcast, completions, config, daemon, diff, doctor, emit, explain, handoff,
     history, hook, inbox, kill, last, list, man, mcp, menubar, mirror, new, notify, rename, replay, respond, resume,
@@ -222,7 +222,11 @@ pub(crate) enum CliCommand {
 
 /// All commands, as clap needs them, with `--jq` added.
 pub(crate) fn definition() -> clap::Command {
-    command_groups::group_commands(jq::add_option(Cli::command()))
+    definition_with(HelpLength::Long)
+}
+
+fn definition_with(help: HelpLength) -> clap::Command {
+    command_groups::group_commands(jq::add_option(Cli::command()), help)
 }
 
 /// A parsed command line, and the filter given with `--jq`.
@@ -230,7 +234,10 @@ type ParsedCli = Result<(Cli, Option<JqFilter>), clap::Error>;
 
 /// Parses a command line.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ParsedCli {
-    let mut matches = definition().try_get_matches_from(arguments)?;
+    let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+    let is_short = arguments.get(1).is_some_and(|argument| argument == "-h");
+    let help = if is_short { HelpLength::Short } else { HelpLength::Long };
+    let mut matches = definition_with(help).try_get_matches_from(arguments)?;
     let filter = jq::from_matches(&matches);
     let cli = Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut definition()))?;
     Ok((cli, filter))

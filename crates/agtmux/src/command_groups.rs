@@ -16,11 +16,24 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Called by agents, hooks, scripts and agtmux itself", &["mcp", "emit", "hook", "collect", "replay", "welcome"]),
 ];
 
+/// The short help lists the commands of these groups by name only, so that it fits on a screen.
+const SELDOM_USED: [&str; 2] = [GROUPS[6].0, GROUPS[7].0];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HelpLength {
+    Short,
+    Long,
+}
+
 /// Lists the commands of `program` in groups in its help.
-pub(crate) fn group_commands(program: Command) -> Command {
+pub(crate) fn group_commands(program: Command, length: HelpLength) -> Command {
     let mut template = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
     for (title, names) in GROUPS {
         _ = write!(template, "\n{title}:\n");
+        if length == HelpLength::Short && SELDOM_USED.contains(&title) {
+            _ = writeln!(template, "  {}", names.join(", "));
+            continue;
+        }
         for name in names {
             let about = program.find_subcommand(name).and_then(Command::get_about);
             _ = writeln!(template, "  {name:<12} {}", about.map(ToString::to_string).unwrap_or_default());
@@ -50,7 +63,7 @@ mod tests {
 
     #[test]
     fn the_help_fits_into_80_columns() {
-        let help = group_commands(Cli::command()).render_help().to_string();
+        let help = group_commands(Cli::command(), HelpLength::Long).render_help().to_string();
         let wide: Vec<&str> = help.lines().filter(|line| line.chars().count() > 80).collect();
         assert!(wide.is_empty(), "{wide:#?}");
     }

@@ -248,24 +248,25 @@ impl NotifyMachine {
             // The state must last again before a notice is sent.
             for progress in &mut episode.progress {
                 let lasted = later(now, self.rules[progress.rule].dwell);
-                match (progress.step, progress.phase) {
-                    (Step::Due(at), Phase::First) => progress.step = Step::Due(at.max(lasted)),
-                    (Step::Quiet, _) => progress.step = Step::Due(lasted),
-                    _ => {}
+                match progress.step {
+                    Step::Due(at) => progress.step = Step::Due(at.max(lasted)),
+                    Step::Quiet => progress.step = Step::Due(lasted),
+                    Step::Looking | Step::Done => {}
                 }
             }
-            self.resume_restored(runtime, sight);
+            self.resume_restored(runtime, sight, now);
         }
     }
 
     /// Schedules the escalation of a notice that an earlier daemon has sent.
-    fn resume_restored(&mut self, runtime: &str, sight: &AgentSight) {
+    fn resume_restored(&mut self, runtime: &str, sight: &AgentSight, now: Timestamp) {
         let Some(episode) = self.agents.get_mut(runtime).and_then(|agent| agent.episode.as_mut()) else { return };
         let Some(sent_at) = episode.sent_at.filter(|_| episode.progress.is_empty()) else { return };
         let escalating = self.rules.iter().enumerate().filter(|(_, rule)| rule.matches(sight));
         episode.progress = escalating
             .filter_map(|(rule, settings)| {
-                let step = Step::Due(later(sent_at, settings.escalation.as_ref()?.after));
+                let at = later(sent_at, settings.escalation.as_ref()?.after);
+                let step = Step::Due(at.max(later(now, settings.dwell)));
                 Some(RuleProgress { rule, phase: Phase::Escalation, step })
             })
             .collect();

@@ -19,7 +19,7 @@ pub(super) const SPEC: ToolSpec = ToolSpec {
     name: "wait_for",
     title: "Wait for agents",
     description: "Wait until other agents have finished or are in a state. Returns after 40 seconds at the latest; if the \
-        result says still_running, call wait_for again with the returned cursor. Waiting uses no tokens, polling does.",
+        result says still_running, call wait_for again with the returned position. Waiting uses no tokens, polling does.",
     needs: ToolNeeds::Nothing,
     effect: ToolEffect::Reads,
     input: input_schema::<WaitForArgs>,
@@ -43,19 +43,19 @@ pub(super) struct WaitForArgs {
     any: bool,
     /// How long to wait, in seconds. Default and maximum: 40.
     timeout_s: Option<u64>,
-    /// The cursor of an earlier result, to go on waiting without missing what happened in between.
-    cursor: Option<String>,
+    /// The position of an earlier result, to go on waiting without missing what happened in between.
+    position: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct WaitedFor {
-    /// `reached`; `still_running`: call again with `cursor`; `asks`: an agent waits for the user; `gone`: an agent has
+    /// `reached`; `still_running`: call again with `position`; `asks`: an agent waits for the user; `gone`: an agent has
     /// ended.
     outcome: &'static str,
     agents: Vec<WaitedFacts>,
     /// Pass this to the next call.
     #[serde(skip_serializing_if = "Option::is_none")]
-    cursor: Option<String>,
+    position: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -78,7 +78,7 @@ pub(super) async fn run(call: &ToolCall<'_>, args: WaitForArgs) -> ToolResult {
     let mut agents = Vec::new();
     let mut versions = Vec::new();
     for reference in &args.refs {
-        let (agent, version) = look(call, reference, args.cursor.as_deref()).await?;
+        let (agent, version) = look(call, reference, args.position.as_deref()).await?;
         versions.push(format!("{}={version}", agent.runtime_id));
         agents.push(agent);
     }
@@ -94,9 +94,9 @@ pub(super) async fn run(call: &ToolCall<'_>, args: WaitForArgs) -> ToolResult {
             }
         }
     };
-    // The first look stays in the cursor, so that a turn that began after it counts in every later call.
-    let cursor = (outcome == WaitOutcome::TimedOut).then(|| args.cursor.unwrap_or_else(|| versions.join(",")));
-    let facts = WaitedFor { outcome: word(outcome), agents: waited.agents.iter().map(facts_of).collect(), cursor };
+    // The first look stays in the position, so that a turn that began after it counts in every later call.
+    let position = (outcome == WaitOutcome::TimedOut).then(|| args.position.unwrap_or_else(|| versions.join(",")));
+    let facts = WaitedFor { outcome: word(outcome), agents: waited.agents.iter().map(facts_of).collect(), position };
     ToolAnswer::new(text(&facts), &facts)
 }
 
@@ -113,7 +113,7 @@ fn goals(states: &[String]) -> Result<WaitGoals, ToolError> {
 }
 
 /// The agent now, and the version of its state.
-async fn look(call: &ToolCall<'_>, reference: &str, cursor: Option<&str>) -> Result<(WaitedAgent, u64), ToolError> {
+async fn look(call: &ToolCall<'_>, reference: &str, position: Option<&str>) -> Result<(WaitedAgent, u64), ToolError> {
     let guards = ActionGuards { r#ref: reference.to_owned(), ..ActionGuards::default() };
     let snapshot = match call.daemon.act("/v1/actions/snapshot", &SnapshotAction { guards }).await {
         Ok(answer) => parse::<ActionSnapshot>(&answer)?,
@@ -129,15 +129,15 @@ async fn look(call: &ToolCall<'_>, reference: &str, cursor: Option<&str>) -> Res
     let Some(mut agent) = WaitedAgent::from_snapshot(reference, &snapshot) else {
         return Err(ToolError::new(format!("no agent is in {}", field(reference))).with_hint("call list_agents"));
     };
-    let earlier = cursor.and_then(|cursor| version_in(cursor, &agent.runtime_id));
+    let earlier = position.and_then(|position| version_in(position, &agent.runtime_id));
     if earlier.is_some_and(|earlier| earlier < version) {
         agent.note_earlier_run();
     }
     Ok((agent, version))
 }
 
-fn version_in(cursor: &str, runtime_id: &str) -> Option<u64> {
-    let mut entries = cursor.split(',').filter_map(|entry| entry.split_once('='));
+fn version_in(position: &str, runtime_id: &str) -> Option<u64> {
+    let mut entries = position.split(',').filter_map(|entry| entry.split_once('='));
     entries.find(|(id, _)| *id == runtime_id)?.1.parse().ok()
 }
 
@@ -179,9 +179,9 @@ fn facts_of(agent: &WaitedAgent) -> WaitedFacts {
 }
 
 fn text(facts: &WaitedFor) -> String {
-    let mut text = match (facts.outcome, &facts.cursor) {
-        ("still_running", Some(cursor)) => {
-            format!("still_running: call wait_for again with the same refs and cursor=\"{cursor}\"")
+    let mut text = match (facts.outcome, &facts.position) {
+        ("still_running", Some(position)) => {
+            format!("still_running: call wait_for again with the same refs and position=\"{position}\"")
         }
         ("asks", _) => "asks: an agent waits for the user; tell the user, or wait for other agents".to_owned(),
         (outcome, _) => outcome.to_owned(),

@@ -11,7 +11,7 @@ use agtmux_tui::model::AgentKey;
 use agtmux_tui::update::{RequestFailure, TuiEffect, TuiOutcome};
 use crossterm::event::KeyCode;
 
-use crate::fixture::Seat;
+use crate::fixture::ModelSeat;
 
 /// The only request among the effects, which must be an answer.
 #[track_caller]
@@ -22,7 +22,7 @@ fn answered(effects: Vec<TuiEffect>) -> RespondAction {
     }
 }
 
-fn ask_again(seat: &mut Seat, pane: u32, question: &str) {
+fn ask_again(seat: &mut ModelSeat, pane: u32, question: &str) {
     let options = (1..).zip(["Yes", "No"]).map(|(n, label)| DialogOption { n, label: label.into() }).collect();
     let dialog = Dialog::new(DialogKind::Approval, question.into(), Some("rm -r /".into()), options);
     seat.change(pane, |item| item.dialog = Some(dialog));
@@ -32,7 +32,7 @@ fn key(pane: u32) -> AgentKey {
     AgentKey::Runtime(format!("{pane:032x}"))
 }
 
-fn report(seat: &Seat, pane: u32) -> RespondReport {
+fn report(seat: &ModelSeat, pane: u32) -> RespondReport {
     let items = &seat.model.fleet.items().panes;
     let item = items.values().find(|item| item.identity.pane_id.0 == pane).expect("recorded");
     RespondReport {
@@ -48,7 +48,7 @@ fn report(seat: &Seat, pane: u32) -> RespondReport {
 #[test]
 fn an_answer_carries_the_agent_and_the_dialog_that_was_shown() {
     for (key, answer) in [('a', DialogAnswer::Approve), ('d', DialogAnswer::Deny), ('2', DialogAnswer::Option(2))] {
-        let mut seat = Seat::new(120, 40);
+        let mut seat = ModelSeat::new(120, 40);
         let action = answered(seat.press(key));
         assert_eq!(action.answer, answer);
         assert_eq!(action.guards.if_dialog.as_deref(), Some("f1"));
@@ -60,7 +60,7 @@ fn an_answer_carries_the_agent_and_the_dialog_that_was_shown() {
 #[test]
 fn a_dialog_that_changed_after_it_was_drawn_is_not_answered() {
     for answer in ['a', 'd', '1'] {
-        let mut seat = Seat::new(120, 40);
+        let mut seat = ModelSeat::new(120, 40);
         ask_again(&mut seat, 1, "Delete everything?");
         assert_eq!(seat.press(answer), []);
         assert!(seat.notice().contains("the dialog changed, so nothing was typed"), "{}", seat.notice());
@@ -73,7 +73,7 @@ fn a_dialog_that_changed_after_it_was_drawn_is_not_answered() {
 
 #[test]
 fn a_dialog_that_is_not_on_the_screen_is_shown_first() {
-    let mut seat = Seat::new(50, 12);
+    let mut seat = ModelSeat::new(50, 12);
     assert_eq!(seat.press('a'), []);
     assert_eq!(seat.notice(), "read the dialog, then press the key again");
     assert!(seat.screen().contains("cargo test --package api login"), "{}", seat.screen());
@@ -90,7 +90,7 @@ fn a_dialog_that_is_not_on_the_screen_is_shown_first() {
 
 #[test]
 fn after_an_answer_the_next_waiting_agent_is_selected() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     answered(seat.press('1'));
     assert_eq!(seat.press('1'), [], "one answer at a time");
     let result = Ok(report(&seat, 1));
@@ -101,7 +101,7 @@ fn after_an_answer_the_next_waiting_agent_is_selected() {
 
 #[test]
 fn the_selection_stays_if_the_person_moved_on_before_the_answer_was_typed() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     answered(seat.press('1'));
     seat.select(6);
     let result = Ok(report(&seat, 1));
@@ -111,7 +111,7 @@ fn the_selection_stays_if_the_person_moved_on_before_the_answer_was_typed() {
 
 #[test]
 fn the_daemon_may_still_refuse_a_changed_dialog() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     answered(seat.press('a'));
     let failure = RequestFailure { code: Some(ErrorCode::StateChanged), message: "changed".into(), hint: None };
     seat.done(TuiOutcome::Responded { key: key(1), result: Err(failure) });
@@ -121,7 +121,7 @@ fn the_daemon_may_still_refuse_a_changed_dialog() {
 
 #[test]
 fn only_options_of_the_dialog_can_be_chosen() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     assert_eq!(seat.press('7'), []);
     assert_eq!(seat.notice(), "the dialog has no option 7");
     seat.select(2);
@@ -133,7 +133,7 @@ fn only_options_of_the_dialog_can_be_chosen() {
 
 #[test]
 fn several_options_are_marked_and_answered_together() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.select(2);
     seat.change(2, |item| item.dialog.iter_mut().for_each(|dialog| dialog.multiple = true));
     seat.draw();
@@ -146,13 +146,13 @@ fn several_options_are_marked_and_answered_together() {
 
 #[test]
 fn free_text_answers_only_the_dialog_for_which_it_was_written() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.press('f');
     seat.write("use 100");
     let action = answered(seat.key(KeyCode::Enter));
     assert_eq!((action.answer, action.guards.if_dialog.as_deref()), (DialogAnswer::Text("use 100".into()), Some("f1")));
 
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.press('f');
     seat.write("use 100");
     ask_again(&mut seat, 1, "Delete everything?");

@@ -32,13 +32,13 @@ pub(crate) fn look() -> TerminalLook {
 }
 
 /// The interface with a clock that tests move.
-pub(crate) struct Seat {
+pub(crate) struct ModelSeat {
     pub(crate) model: TuiModel,
     pub(crate) now: Timestamp,
     terminal: Terminal<TestBackend>,
 }
 
-impl Seat {
+impl ModelSeat {
     /// Shows the recorded fleet on a terminal of this size.
     pub(crate) fn new(width: u16, height: u16) -> Self {
         let mut seat = Self::empty(width, height, look());

@@ -8,14 +8,14 @@ use agtmux_tui::model::AgentKey;
 use agtmux_tui::update::{TuiEffect, TuiMessage, TuiOutcome};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEventKind};
 
-use crate::fixture::Seat;
+use crate::fixture::ModelSeat;
 
 fn key(pane: u32) -> AgentKey {
     AgentKey::Runtime(format!("{pane:032x}"))
 }
 
 /// Gives the interface the screen or the history that it has asked for.
-fn show(seat: &mut Seat, pane: u32, has_history: bool, lines: impl IntoIterator<Item = String>) {
+fn show(seat: &mut ModelSeat, pane: u32, has_history: bool, lines: impl IntoIterator<Item = String>) {
     let report = OutputReport { lines: lines.into_iter().collect(), title: None, full_screen: false, tty: None };
     seat.done(TuiOutcome::Preview { key: key(pane), has_history, result: Ok(report) });
     seat.draw();
@@ -27,7 +27,7 @@ fn numbered(count: usize) -> impl Iterator<Item = String> {
 
 #[test]
 fn the_filter_searches_screens_and_says_where_it_found_the_words() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.select(3);
     show(&mut seat, 3, false, ["\u{1b}[32mMigrating\u{1b}[0m the database".to_owned()]);
     seat.press('/');
@@ -38,7 +38,7 @@ fn the_filter_searches_screens_and_says_where_it_found_the_words() {
 
 #[test]
 fn the_letters_of_a_name_may_be_apart() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.press('/');
     seat.write("opcd");
     assert_eq!(seat.rows(), [6], "opencode");
@@ -46,7 +46,7 @@ fn the_letters_of_a_name_may_be_apart() {
 
 #[test]
 fn the_history_stays_where_the_reader_is_while_output_goes_on() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.select(3);
     show(&mut seat, 3, false, numbered(10));
     let effects = seat.key(KeyCode::PageUp);
@@ -68,13 +68,13 @@ fn the_history_stays_where_the_reader_is_while_output_goes_on() {
 #[test]
 fn the_palette_and_the_list_of_keys_run_commands() {
     for opening in [':', '?'] {
-        let mut seat = Seat::new(120, 40);
+        let mut seat = ModelSeat::new(120, 40);
         seat.press(opening);
         seat.write("earlier states");
         let effects = seat.key(KeyCode::Enter);
         assert!(matches!(effects[..], [TuiEffect::History { .. }]), "{effects:?}");
     }
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.press('?');
     seat.write("q");
     assert!(seat.model.overlay.is_none(), "without a filter, q closes the list");
@@ -88,7 +88,7 @@ fn the_palette_and_the_list_of_keys_run_commands() {
 
 #[test]
 fn the_mouse_does_what_keys_do() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.click(5, 4);
     let selected = seat.selected();
     seat.wait(Duration::from_secs(1));
@@ -114,7 +114,7 @@ fn the_mouse_does_what_keys_do() {
 
 #[test]
 fn what_is_offered_can_be_copied() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.press('y');
     assert!(seat.screen().contains("the command"), "{}", seat.screen());
     let effects = seat.press('c');
@@ -127,7 +127,7 @@ fn what_is_offered_can_be_copied() {
 
 #[test]
 fn the_value_of_a_field_names_no_other_field() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     let command = |arguments: &[&str], is_shell| CustomCommand {
         key: "ctrl-g".parse().expect("a key"),
         name: "mine".into(),

@@ -7,11 +7,11 @@ use agtmux_tui::model::{InterfaceMemory, RowGrouping};
 use agtmux_tui::update::{TuiEffect, next_due};
 use crossterm::event::KeyCode;
 
-use crate::fixture::{Seat, look};
+use crate::fixture::{ModelSeat, look};
 
 #[test]
 fn a_pinned_agent_is_at_the_top_until_it_is_unpinned() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.select(6);
     seat.press('p');
     assert_eq!((seat.rows()[0], seat.selected()), (6, 6));
@@ -22,7 +22,7 @@ fn a_pinned_agent_is_at_the_top_until_it_is_unpinned() {
 
 #[test]
 fn a_snoozed_agent_does_not_wait_until_it_changes() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.select(1);
     seat.press('z');
     seat.press('z');
@@ -40,7 +40,7 @@ fn a_snoozed_agent_does_not_wait_until_it_changes() {
 
 #[test]
 fn a_snooze_ends_at_its_time_or_by_the_same_key() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.select(1);
     seat.press('z');
     seat.press('1');
@@ -59,7 +59,7 @@ fn a_snooze_ends_at_its_time_or_by_the_same_key() {
 
 #[test]
 fn only_an_unseen_result_is_marked_as_seen() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.select(6);
     assert_eq!(seat.press('v'), []);
     seat.select(5);
@@ -70,7 +70,7 @@ fn only_an_unseen_result_is_marked_as_seen() {
 
 #[test]
 fn the_interface_starts_as_it_ended() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.press('g');
     seat.press('/');
     seat.write("web");
@@ -80,7 +80,7 @@ fn the_interface_starts_as_it_ended() {
     seat.select(5);
     let memory = seat.model.remember(&InterfaceMemory::default());
     let stored = serde_json::to_string(&memory).expect("it is JSON");
-    let mut again = Seat::empty(120, 40, look());
+    let mut again = ModelSeat::empty(120, 40, look());
     again.model.restore(serde_json::from_str(&stored).expect("it is JSON"));
     again.show_usual_fleet();
     assert_eq!((again.model.grouping, again.selected()), (RowGrouping::Directory, 5));
@@ -90,7 +90,7 @@ fn the_interface_starts_as_it_ended() {
 
 #[test]
 fn a_finished_row_shows_a_time_that_does_not_change() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     let since = "2026-11-19T11:20:00Z".parse().expect("a time");
     for pane in 1..=9 {
         seat.change(pane, |item| (item.state, item.since, item.dialog) = (Some(State::Idle), Some(since), None));

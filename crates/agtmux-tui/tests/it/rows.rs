@@ -8,13 +8,13 @@ use agtmux_tui::model::RowGrouping;
 use agtmux_tui::update::next_due;
 use crossterm::event::{KeyCode, MouseEventKind};
 
-use crate::fixture::Seat;
+use crate::fixture::ModelSeat;
 
-fn wait(seat: &mut Seat, milliseconds: u64) {
+fn wait(seat: &mut ModelSeat, milliseconds: u64) {
     seat.wait(Duration::from_millis(milliseconds));
 }
 
-fn finish(seat: &mut Seat, pane: u32) {
+fn finish(seat: &mut ModelSeat, pane: u32) {
     let now = seat.now;
     seat.change(pane, |item| {
         (item.state, item.since, item.dialog, item.needs_action) = (Some(State::Running), Some(now), None, false);
@@ -23,7 +23,7 @@ fn finish(seat: &mut Seat, pane: u32) {
 
 #[test]
 fn rows_are_in_attention_order_and_groups_by_their_first_row() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     assert_eq!(seat.rows(), [1, 2, 3, 9, 7, 4, 5, 6, 8]);
     for _ in 0..3 {
         seat.press('g');
@@ -34,7 +34,7 @@ fn rows_are_in_attention_order_and_groups_by_their_first_row() {
 
 #[test]
 fn rows_do_not_move_within_two_seconds_of_a_key() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     let before = seat.rows();
     seat.press('j');
     finish(&mut seat, 1);
@@ -47,14 +47,14 @@ fn rows_do_not_move_within_two_seconds_of_a_key() {
 
 #[test]
 fn rows_move_at_once_when_the_person_is_calm() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     finish(&mut seat, 1);
     assert_eq!(seat.rows(), [2, 3, 1, 9, 7, 4, 5, 6, 8]);
 }
 
 #[test]
 fn the_selection_stays_with_its_agent() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.select(3);
     finish(&mut seat, 1);
     seat.press('g');
@@ -64,7 +64,7 @@ fn the_selection_stays_with_its_agent() {
 
 #[test]
 fn the_selection_moves_to_the_next_row_when_its_pane_is_gone() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.select(9);
     let items = &seat.model.fleet.items().panes;
     let item = items.values().find(|item| item.identity.pane_id.0 == 9).expect("recorded").as_ref().clone();
@@ -75,7 +75,7 @@ fn the_selection_moves_to_the_next_row_when_its_pane_is_gone() {
 
 #[test]
 fn an_agent_that_ended_stays_until_its_pane_is_used_again() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.select(6);
     seat.change(6, |item| {
         (item.runtime_id, item.agent_type, item.state, item.since, item.dialog) = (None, None, None, None, None);
@@ -94,7 +94,7 @@ fn an_agent_that_ended_stays_until_its_pane_is_used_again() {
 
 #[test]
 fn every_word_of_the_filter_must_match() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.press('/');
     seat.write("claude WEB");
     assert_eq!(seat.rows(), [4, 5]);
@@ -113,7 +113,7 @@ fn every_word_of_the_filter_must_match() {
 
 #[test]
 fn waiting_agents_can_be_shown_alone_and_visited_in_turn() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     let visited: Vec<u32> = (0..3)
         .map(|_| {
             seat.press('n');
@@ -129,7 +129,7 @@ fn waiting_agents_can_be_shown_alone_and_visited_in_turn() {
 
 #[test]
 fn the_mouse_selects_and_scrolls() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.click(5, 3);
     assert_eq!(seat.selected(), 2, "the second row of the first group");
     seat.mouse(MouseEventKind::ScrollDown, 5, 3);
@@ -140,7 +140,7 @@ fn the_mouse_selects_and_scrolls() {
 
 #[test]
 fn a_list_at_rest_draws_at_the_next_hour() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.press('/');
     seat.write("opencode");
     seat.key(KeyCode::Enter);

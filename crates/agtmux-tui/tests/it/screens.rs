@@ -7,15 +7,15 @@ use agtmux_tui::model::TerminalLook;
 use agtmux_tui::update::{TuiEffect, TuiMessage, TuiOutcome};
 use crossterm::event::KeyCode;
 
-use crate::fixture::Seat;
+use crate::fixture::ModelSeat;
 
 const SIZES: [(u16, u16); 4] = [(120, 40), (80, 24), (60, 20), (40, 10)];
 
 /// Records the screen in all sizes, after the person has done something.
 #[track_caller]
-fn record(name: &str, act: impl Fn(&mut Seat)) {
+fn record(name: &str, act: impl Fn(&mut ModelSeat)) {
     for (width, height) in SIZES {
-        let mut seat = Seat::new(width, height);
+        let mut seat = ModelSeat::new(width, height);
         act(&mut seat);
         let screen = seat.screen();
         insta::assert_snapshot!(format!("{name}-{width}x{height}"), screen);
@@ -23,7 +23,7 @@ fn record(name: &str, act: impl Fn(&mut Seat)) {
 }
 
 /// Selects an agent whose pane shows these lines.
-fn show_preview(seat: &mut Seat, pane: u32, lines: &[&str]) {
+fn show_preview(seat: &mut ModelSeat, pane: u32, lines: &[&str]) {
     let read = seat.select(pane).into_iter().find_map(|effect| match effect {
         TuiEffect::ReadPreview { key, .. } => Some(key),
         _ => None,
@@ -181,7 +181,7 @@ fn a_filter_while_it_is_typed() {
 
 #[test]
 fn a_terminal_without_colours_and_utf_8() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.model.look = TerminalLook { home: seat.model.look.home.clone(), ..TerminalLook::default() };
     let screen = seat.screen();
     assert!(screen.is_ascii(), "{screen}");
@@ -190,9 +190,9 @@ fn a_terminal_without_colours_and_utf_8() {
 
 #[test]
 fn only_a_visible_pane_is_read() {
-    let mut narrow = Seat::new(50, 20);
+    let mut narrow = ModelSeat::new(50, 20);
     assert_eq!(narrow.select(3), [], "the list only");
-    let mut wide = Seat::new(120, 40);
+    let mut wide = ModelSeat::new(120, 40);
     let reads = wide.select(3);
     assert!(matches!(reads[..], [TuiEffect::ReadPreview { .. }]), "{reads:?}");
     assert_eq!(wide.wait(std::time::Duration::from_secs(60)), [], "nothing was written to the pane");
@@ -202,7 +202,7 @@ fn only_a_visible_pane_is_read() {
 
 #[test]
 fn a_selected_agent_is_read_only_after_a_rest() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     for _ in 0..5 {
         seat.press('j');
         seat.draw();

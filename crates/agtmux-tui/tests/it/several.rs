@@ -10,10 +10,10 @@ use agtmux_core::state::State;
 use agtmux_tui::update::TuiEffect;
 use crossterm::event::KeyCode;
 
-use crate::fixture::Seat;
+use crate::fixture::ModelSeat;
 
 /// Makes these agents ask whether they may run this command.
-fn ask(seat: &mut Seat, panes: &[u32], command: &str) {
+fn ask(seat: &mut ModelSeat, panes: &[u32], command: &str) {
     for pane in panes {
         let options = (1..).zip(["Yes", "No"]).map(|(n, label)| DialogOption { n, label: label.into() }).collect();
         let dialog = Dialog::new(DialogKind::Approval, "Run it?".into(), Some(command.into()), options);
@@ -28,7 +28,7 @@ fn ask(seat: &mut Seat, panes: &[u32], command: &str) {
 
 #[test]
 fn a_prompt_goes_to_all_selected_agents() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     for pane in [3, 6] {
         seat.select(pane);
         seat.press(' ');
@@ -51,7 +51,7 @@ fn a_prompt_goes_to_all_selected_agents() {
 
 #[test]
 fn an_agent_with_an_open_dialog_keeps_the_prompt_from_all() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     for pane in [1, 6] {
         seat.select(pane);
         seat.press(' ');
@@ -62,7 +62,7 @@ fn an_agent_with_an_open_dialog_keeps_the_prompt_from_all() {
 
 #[test]
 fn several_agents_are_stopped_after_they_were_listed() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     for pane in [3, 6] {
         seat.select(pane);
         seat.press(' ');
@@ -75,7 +75,7 @@ fn several_agents_are_stopped_after_they_were_listed() {
 
 #[test]
 fn identical_dialogs_are_answered_together_after_a_question() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     ask(&mut seat, &[1, 3, 6], "cargo test");
     ask(&mut seat, &[7], "rm -r /");
     seat.select(1);
@@ -104,7 +104,7 @@ fn identical_dialogs_are_answered_together_after_a_question() {
 
 #[test]
 fn different_dialogs_are_not_answered_together() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     ask(&mut seat, &[1], "cargo test");
     ask(&mut seat, &[7], "rm -r /");
     for pane in [1, 7] {
@@ -119,7 +119,7 @@ fn different_dialogs_are_not_answered_together() {
 
 #[test]
 fn a_list_of_agents_that_does_not_fit_is_refused() {
-    let mut seat = Seat::new(120, 11);
+    let mut seat = ModelSeat::new(120, 11);
     for pane in [3, 6, 4, 5] {
         seat.select(pane);
         seat.press(' ');

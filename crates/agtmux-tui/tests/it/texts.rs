@@ -5,11 +5,11 @@ use agtmux_core::sanitize;
 use agtmux_tui::update::{RequestFailure, TuiEffect, TuiOutcome};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::fixture::Seat;
+use crate::fixture::ModelSeat;
 
 #[test]
 fn a_prompt_goes_to_the_agent_for_which_it_was_written() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.select(6);
     seat.press('s');
     seat.write("one");
@@ -25,7 +25,7 @@ fn a_prompt_goes_to_the_agent_for_which_it_was_written() {
 
 #[test]
 fn no_prompt_is_written_into_an_open_dialog() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     assert_eq!(seat.press('s'), []);
     assert!(seat.model.overlay.is_none());
     assert!(seat.notice().starts_with("a dialog is open"), "{}", seat.notice());
@@ -33,7 +33,7 @@ fn no_prompt_is_written_into_an_open_dialog() {
 
 #[test]
 fn a_prompt_that_was_not_sent_is_kept() {
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.select(6);
     seat.press('s');
     seat.write("fix it");
@@ -49,14 +49,14 @@ fn a_prompt_that_was_not_sent_is_kept() {
 #[test]
 fn an_agent_is_stopped_only_after_a_question() {
     for (key, signal) in [('y', KillSignal::Int), ('t', KillSignal::Term), ('K', KillSignal::Kill)] {
-        let mut seat = Seat::new(120, 40);
+        let mut seat = ModelSeat::new(120, 40);
         assert_eq!(seat.press('x'), []);
         let effects = seat.press(key);
         let [TuiEffect::Kill { action, .. }] = &effects[..] else { panic!("{effects:?}") };
         assert_eq!(action.signal, signal);
         assert_eq!(action.guards.if_runtime.as_deref(), Some("00000000000000000000000000000001"));
     }
-    let mut seat = Seat::new(120, 40);
+    let mut seat = ModelSeat::new(120, 40);
     seat.press('x');
     assert_eq!(seat.press('j'), []);
     assert_eq!(seat.notice(), "nothing was sent");
@@ -65,7 +65,7 @@ fn an_agent_is_stopped_only_after_a_question() {
 #[test]
 fn every_cell_is_printable_text() {
     for (width, height) in [(120, 40), (80, 24), (60, 20), (40, 10), (20, 5), (3, 2)] {
-        let mut seat = Seat::new(width, height);
+        let mut seat = ModelSeat::new(width, height);
         for pane in [9, 4] {
             seat.select(pane);
             for keys in ["", "l", "g", "g", "e", "q", "o", "q", "?"] {

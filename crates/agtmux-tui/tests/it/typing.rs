@@ -8,11 +8,11 @@ use agtmux_tui::model::AgentKey;
 use agtmux_tui::update::{RequestFailure, TuiEffect, TuiOutcome, next_due};
 use crossterm::event::{KeyCode, MouseButton, MouseEventKind};
 
-use crate::fixture::Seat;
+use crate::fixture::ModelSeat;
 
 /// Puts the keyboard into this pane.
-fn typing_into(pane: u32) -> Seat {
-    let mut seat = Seat::new(120, 40);
+fn typing_into(pane: u32) -> ModelSeat {
+    let mut seat = ModelSeat::new(120, 40);
     seat.select(pane);
     assert_eq!(seat.key(KeyCode::Tab), []);
     seat.draw();
@@ -34,7 +34,7 @@ fn key(pane: u32) -> AgentKey {
     AgentKey::Runtime(format!("{pane:032x}"))
 }
 
-fn done(seat: &mut Seat, pane: u32) -> Vec<TuiEffect> {
+fn done(seat: &mut ModelSeat, pane: u32) -> Vec<TuiEffect> {
     let report = SendReport {
         verified: Verification::Inconclusive,
         by: VerifiedBy::Nothing,

@@ -54,9 +54,6 @@ mod new_agent;
 mod notifications;
 mod osc_tap;
 mod outages;
-/// The tests of `pi_package` with the newest Pi.
-#[path = "pi_package/mod.rs"]
-mod pi_newest;
 mod pi_package;
 mod pi_package_files;
 mod renamed_agents;
