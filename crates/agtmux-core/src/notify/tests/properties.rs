@@ -47,6 +47,8 @@ struct Checker {
     last_key: Option<i64>,
     /// The last state of each agent, and since when the agent has been in it without a break.
     states: BTreeMap<String, (State, i64)>,
+    /// Since when each agent has had an unseen result without a break: completed, or idle after that.
+    results: BTreeMap<String, i64>,
     sent: BTreeSet<(NotifyChannel, String)>,
     open: BTreeMap<(NotifyChannel, String), String>,
     first_sent_at: BTreeMap<String, i64>,
@@ -56,11 +58,31 @@ impl Checker {
     fn see(&mut self, runtime: String, state: State, dialog: Option<usize>, unseen: bool) {
         let before = self.states.get(&runtime).copied();
         let since = before.filter(|(before, _)| *before == state).map_or(self.now, |(_, since)| since);
+        let since = self.note_result(&runtime, before.map(|(before, _)| before), state, unseen).unwrap_or(since);
         self.states.insert(runtime.clone(), (state, since));
         let fingerprint = dialog.filter(|_| state.is_waiting()).map(|n| format!("f{n}"));
         let sight = AgentSight { unseen, since: at(since), ..sight(state, fingerprint.as_deref()) };
         self.machine.see(&runtime, &sight, at(self.now));
         self.settle();
+    }
+
+    /// Returns since when a completed agent has had its unseen result.
+    fn note_result(&mut self, runtime: &str, before: Option<State>, state: State, unseen: bool) -> Option<i64> {
+        match state {
+            State::Unknown => return None,
+            State::Completed if unseen => {
+                self.results.entry(runtime.to_owned()).or_insert(self.now);
+            }
+            State::Idle if unseen => {}
+            _ => {
+                self.results.remove(runtime);
+            }
+        }
+        let since = self.results.get_mut(runtime)?;
+        if before == Some(State::Unknown) {
+            *since = self.now;
+        }
+        (state == State::Completed).then_some(*since)
     }
 
     fn pass(&mut self, millis: i64) {
@@ -150,6 +172,7 @@ proptest! {
             now: 0,
             last_key: None,
             states: BTreeMap::new(),
+            results: BTreeMap::new(),
             sent: BTreeSet::new(),
             open: BTreeMap::new(),
             first_sent_at: BTreeMap::new(),
