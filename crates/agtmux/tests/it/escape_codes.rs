@@ -17,7 +17,7 @@ const HOSTILE: &str = "evil\x1b]0;x\x07\x1b[95m\u{9b}2J\x7f\u{202e}\u{200b}\n%9"
 const FOREIGN_COLOUR: &[u8] = b"\x1b[95m";
 
 /// Commands that print nothing themselves: they start programs, wait for a terminal or talk to another program.
-const SILENT: [&str; 6] = ["collect", "demo", "welcome", "hook", "run", "help"];
+const SILENT: [&str; 7] = ["collect", "demo", "welcome", "hook", "run", "help", "man"];
 
 /// A world in which every directory that agtmux uses, and the tmux server, have a hostile name.
 struct HostileWorld {
@@ -58,7 +58,7 @@ impl HostileWorld {
     /// Every command that prints, with arguments that succeed and arguments that fail.
     fn commands(&self, agent: &str) -> Vec<Vec<String>> {
         let file = self.dir.join("missing").display().to_string();
-        let with_json: [&[&str]; 19] = [
+        let with_json: [&[&str]; 25] = [
             &["list", "panes", "--all"],
             &["list", "windows"],
             &["list", "sessions"],
@@ -78,8 +78,14 @@ impl HostileWorld {
             &["setup", "--dry-run", "--agent", "claude"],
             &["mirror", "status"],
             &["audit"],
+            &["last", agent],
+            &["rename", agent, HOSTILE],
+            &["list", "panes", "--ended"],
+            &["worktree", "list", "--in", &file],
+            &["notify", "log"],
+            &["doctor"],
         ];
-        let others: [&[&str]; 34] = [
+        let others: [&[&str]; 48] = [
             &["watch", "--once", "--all", "--format", "table"],
             &["watch", "--once", "--all", "--format", "jsonl"],
             &["list", "panes", "--all", "-F", "#{session_name} #{pane_title} #{pane_current_path}"],
@@ -113,6 +119,20 @@ impl HostileWorld {
             &["mirror", "start", "--pane", HOSTILE],
             &["mirror", "read", "--pane", "%0"],
             &["mirror", "activity", "--pane", HOSTILE],
+            &["diff", agent],
+            &["ask", agent, "--text", "hi", "--timeout", "1s"],
+            &["broadcast", "--state", "idle", "--text", HOSTILE, "--yes"],
+            &["new", HOSTILE],
+            &["handoff", agent, HOSTILE],
+            &["worktree", "remove", HOSTILE],
+            &["next"],
+            &["back"],
+            &["sidebar", "toggle"],
+            &["status", "--format", "{waiting} #[fg=red]"],
+            &["menubar", "--format", "xbar"],
+            &["menubar", "--format", "waybar"],
+            &["completions", "bash"],
+            &["mcp", "--print-config", "claude"],
             &[HOSTILE, HOSTILE],
         ];
         let json = with_json.iter().map(|args| [*args, &["--json"][..]].concat());

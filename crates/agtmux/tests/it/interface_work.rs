@@ -124,7 +124,7 @@ fn tasks_targets_and_the_audit_log_are_a_key_away() {
     seat.wait_for_texts(&["targets", "host", "this machine"]);
     // The key that opened a list closes it, too.
     seat.press(&["T", "A"]);
-    seat.wait_for_texts(&["audit", "view-output", "done"]);
+    seat.wait_for_texts(&["audit", "run a task", "done"]);
     seat.press(&["q", ":"]);
     seat.write("quit");
     seat.wait_for_texts(&["the agents go on"]);
