@@ -105,12 +105,12 @@ impl OutputCollector {
     /// The excerpt with at most about this many characters.
     pub(crate) fn excerpt(&self, max_chars: usize) -> Excerpt {
         match self.offset {
-            Some(offset) => self.from_offset(offset, max_chars),
+            Some(offset) => self.starting_at(offset, max_chars),
             None => self.ends(max_chars),
         }
     }
 
-    fn from_offset(&self, offset: u64, max_chars: usize) -> Excerpt {
+    fn starting_at(&self, offset: u64, max_chars: usize) -> Excerpt {
         let lines = shown_lines(&self.first);
         let mut at = self.first_at;
         let mut rest = lines.into_iter();

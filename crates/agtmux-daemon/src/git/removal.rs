@@ -128,7 +128,7 @@ async fn unsaved_work(worktree: &Worktree) -> Result<Vec<Unsaved>, GitError> {
     }
     let own = git.text(&["rev-parse", "--absolute-git-dir"]).await?;
     let unfinished = UNFINISHED.iter().find(|(file, _)| Path::new(&own).join(file).exists());
-    unsaved.extend(unfinished.map(|(_, what)| Unsaved::Unfinished(*what)));
+    unsaved.extend(unfinished.map(|(_, what)| Unsaved::Unfinished(what)));
     if has_submodules(&git).await? && has_unpushed_submodule(&git).await? {
         unsaved.push(Unsaved::Submodule);
     }

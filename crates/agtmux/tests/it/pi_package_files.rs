@@ -81,7 +81,7 @@ fn the_types_of_the_package_fit_both_versions_of_pi() {
     for (name, pi) in [("pinned", &checker.pinned), ("newest", &checker.newest)] {
         let dir = copy_with_modules(&world, name, &checker, pi);
         let check = || {
-            let mut tsc = world.command(&checker.typescript.join(".bin/tsc").display().to_string());
+            let mut tsc = world.command(checker.typescript.join(".bin/tsc").display().to_string());
             run(tsc.args(["-p", "."]).current_dir(&dir))
         };
         let done = check();

@@ -41,15 +41,15 @@ fn an_agent_sees_itself_and_the_others_without_tmux_variables() {
 }
 
 #[test]
-fn a_wait_ends_in_time_and_goes_on_with_its_cursor() {
+fn a_wait_ends_in_time_and_goes_on_with_its_position() {
     let agent = McpAgent::start();
     let (other, _) = agent.other_agent("other");
     let waits = json!({"refs": [other], "states": ["waiting_approval"], "timeout_s": 1});
     let first = agent.call("wait_for", &waits);
     assert_eq!(first["outcome"], "still_running", "{first}");
-    let cursor = first["cursor"].as_str().expect("a cursor").to_owned();
+    let position = first["position"].as_str().expect("a position").to_owned();
     agent.ask_permission(&other, "touch a");
-    let again = json!({"refs": [other], "states": ["waiting_approval"], "cursor": cursor});
+    let again = json!({"refs": [other], "states": ["waiting_approval"], "position": position});
     assert_eq!(agent.call("wait_for", &again)["outcome"], "reached");
     let finished = agent.call("wait_for", &json!({"refs": [other]}));
     assert_eq!(finished["outcome"], "asks", "{finished}");
