@@ -142,7 +142,7 @@ fn a_hostile_page_on_another_port_collects_nothing_and_types_nothing() {
             server.assert_nothing_was_collected(&[secrets, vec![SECRET.to_owned(), web.token.clone()]].concat());
             assert_nothing_happened(&world, &tmux, &pane);
             // The page still works, so the attack had something to attack.
-            browser.open(&format!("http://{ours}:{}/", web.address.port()));
+            browser.open(&format!("http://{ours}:{}/plain", web.address.port()));
             browser.wait_for_text("agents", SECRET);
         }
     }
@@ -151,14 +151,14 @@ fn a_hostile_page_on_another_port_collects_nothing_and_types_nothing() {
 /// Logs in under this name of the host. Returns the code and the token.
 #[track_caller]
 fn log_in(world: &TestWorld, browser: &Browser, web: &WebAccess, host: &str) -> Vec<String> {
-    let link = login_link(world, &[]).replace("127.0.0.1", host);
+    let link = login_link(world, &[]).replace("127.0.0.1", host).replace("/#code", "/plain#code");
     browser.open("about:blank");
     browser.open(&link);
     browser.wait_for_text("agents", SECRET);
     let address = browser.run("return location.href");
     assert_eq!(
         address,
-        json!(format!("http://{host}:{}/", web.address.port())),
+        json!(format!("http://{host}:{}/plain", web.address.port())),
         "the code is removed from the address"
     );
     let token = wait_for("the token", SOON, || {
