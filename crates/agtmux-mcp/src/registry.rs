@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
 use crate::access::ToolNeeds;
@@ -29,9 +30,11 @@ pub(crate) enum ToolEffect {
     Changes,
 }
 
-/// The schema of a result.
+/// The schema of a result. A field that a result may leave out is not required: clients reject a result that does not
+/// match.
 pub(crate) fn output_schema<T: JsonSchema>() -> JsonObject {
-    let mut schema = schemars::schema_for!(T).to_value();
+    let generator = SchemaSettings::default().for_serialize().into_generator();
+    let mut schema = generator.into_root_schema_for::<T>().to_value();
     simplify(&mut schema);
     object(schema)
 }

@@ -1,7 +1,7 @@
 // The panel of `/tmux-tasks`: the tasks of the session, with a preview of their output in wide terminals.
 
 import type { ExtensionCommandContext, Theme } from "@earendil-works/pi-coding-agent";
-import { type KeybindingsManager, type TUI, truncateToWidth, visibleWidth } from "@earendil-works/pi-tui";
+import { type TUI, truncateToWidth, visibleWidth } from "@earendil-works/pi-tui";
 import { agtmux } from "./program.ts";
 import type { TaskSession } from "./session.ts";
 import { type Task, type TaskList, clean, indexOfTask, isSame, status } from "./tasks.ts";
@@ -12,6 +12,11 @@ const WIDE = 100;
 const OTHER_ROWS = 10;
 
 type View = "list" | "details" | "kill";
+
+/** What the panel needs of Pi's keys. The versions of Pi declare them in different packages. */
+interface PanelKeys {
+	matches(data: string, key: `tui.select.${"up" | "down" | "confirm" | "cancel"}`): boolean;
+}
 
 export function showPanel(session: TaskSession, ctx: ExtensionCommandContext): Promise<void> {
 	return ctx.ui.custom<void>((tui, theme, keys, done) => new TaskPanel(session, tui, theme, keys, () => done()));
@@ -27,11 +32,11 @@ class TaskPanel {
 	private readonly session: TaskSession;
 	private readonly tui: TUI;
 	private readonly theme: Theme;
-	private readonly keys: KeybindingsManager;
+	private readonly keys: PanelKeys;
 	private readonly close: () => void;
 	private readonly unwatch: () => void;
 
-	constructor(session: TaskSession, tui: TUI, theme: Theme, keys: KeybindingsManager, close: () => void) {
+	constructor(session: TaskSession, tui: TUI, theme: Theme, keys: PanelKeys, close: () => void) {
 		[this.session, this.tui, this.theme, this.keys, this.close] = [session, tui, theme, keys, close];
 		this.unwatch = session.watch((list) => this.show(list));
 		session.refresh();

@@ -124,6 +124,11 @@ impl McpAgent {
     pub(super) fn call(&self, tool: &str, arguments: &Value) -> Value {
         let result = self.result(tool, arguments);
         assert_ne!(result["isError"], true, "{tool} {arguments}: {result}");
+        let tools = self.request("tools/list", &json!({}))["result"]["tools"].clone();
+        let listed = tools.as_array().and_then(|tools| tools.iter().find(|listed| listed["name"] == tool));
+        let schema = &listed.expect("the tool is listed")["outputSchema"];
+        let problem = mismatch(schema, schema, &result["structuredContent"]);
+        assert_eq!(problem, None, "{tool} {arguments}: {result}");
         result["structuredContent"].clone()
     }
 
@@ -217,4 +222,39 @@ fn read_lines(path: &Path) -> Receiver<Value> {
         }
     });
     receiver
+}
+
+/// How a value differs from a schema: a missing field or a wrong type. Clients reject such a result.
+fn mismatch(root: &Value, schema: &Value, value: &Value) -> Option<String> {
+    if let Some(name) = schema["$ref"].as_str() {
+        return mismatch(root, root.pointer(name.trim_start_matches('#'))?, value);
+    }
+    if let Some(choices) = schema["anyOf"].as_array() {
+        let found: Vec<Option<String>> = choices.iter().map(|choice| mismatch(root, choice, value)).collect();
+        return if found.contains(&None) { None } else { found.into_iter().next().flatten() };
+    }
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let allowed = &schema["type"];
+    let fits =
+        allowed.is_null() || allowed == kind || allowed.as_array().is_some_and(|all| all.iter().any(|one| one == kind));
+    let wrong_type = (!fits).then(|| format!("{value} is not {allowed}"));
+    let missing = || {
+        let required = schema["required"].as_array().filter(|_| value.is_object())?;
+        let missing = required.iter().find(|name| value.get(name.as_str().unwrap_or_default()).is_none());
+        missing.map(|name| format!("{name} is missing"))
+    };
+    let in_fields = || {
+        let fields = value.as_object().into_iter().flatten();
+        fields.into_iter().find_map(|(name, field)| mismatch(root, schema["properties"].get(name)?, field))
+    };
+    let in_items = || value.as_array()?.iter().find_map(|item| mismatch(root, &schema["items"], item));
+    wrong_type.or_else(missing).or_else(in_fields).or_else(in_items)
 }
