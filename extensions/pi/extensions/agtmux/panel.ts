@@ -19,7 +19,9 @@ interface PanelKeys {
 }
 
 export function showPanel(session: TaskSession, ctx: ExtensionCommandContext): Promise<void> {
-	return ctx.ui.custom<void>((tui, theme, keys, done) => new TaskPanel(session, tui, theme, keys, () => done()));
+	return ctx.ui.custom<void>(
+		(tui, theme, keys: unknown, done) => new TaskPanel(session, tui, theme, keys as PanelKeys, () => done()),
+	);
 }
 
 class TaskPanel {
