@@ -1,7 +1,5 @@
 //! Ages, and when the next one changes on the screen.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 
 const MINUTE: i64 = 60;
@@ -10,7 +8,11 @@ const TWO_DAYS: i64 = 172_800;
 
 /// The time since this moment in one unit: `3s`, `5m`, `2h`, `4d`.
 pub(crate) fn age(since: Timestamp, now: Timestamp) -> String {
-    match seconds(since, now) {
+    in_one_unit(seconds(since, now))
+}
+
+fn in_one_unit(seconds: i64) -> String {
+    match seconds {
         s @ 0..MINUTE => format!("{s}s"),
         s @ MINUTE..HOUR => format!("{}m", s / MINUTE),
         s @ HOUR..TWO_DAYS => format!("{}h", s / HOUR),
@@ -20,8 +22,7 @@ pub(crate) fn age(since: Timestamp, now: Timestamp) -> String {
 
 /// A duration in one unit.
 pub(crate) fn duration(milliseconds: i64) -> String {
-    let end = Timestamp::UNIX_EPOCH + Duration::from_millis(milliseconds.max(0).unsigned_abs());
-    age(Timestamp::UNIX_EPOCH, end)
+    in_one_unit(milliseconds.max(0) / 1000)
 }
 
 /// When ages like these must be drawn again. Seconds are exact, because they show that something has just happened.
@@ -57,6 +58,8 @@ mod tests {
             assert_eq!(age(at(0), at(seconds)), text);
         }
         assert_eq!(duration(90_000), "1m");
+        assert_eq!(duration(-1), "0s");
+        assert_eq!(duration(i64::MAX), "106751991167d", "another host may report any duration");
     }
 
     #[test]

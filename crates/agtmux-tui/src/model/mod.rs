@@ -13,7 +13,7 @@ mod reader;
 pub(crate) mod shown;
 mod typing;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use agtmux_client::FleetReplica;
 use agtmux_core::state::State;
@@ -98,6 +98,8 @@ pub struct TuiModel {
     pub answering: Option<AgentKey>,
     /// Texts that were written but not sent.
     pub drafts: BTreeMap<AgentKey, String>,
+    /// Texts that are being sent, the oldest first.
+    pub texts_in_flight: BTreeMap<AgentKey, VecDeque<String>>,
     /// What is on the screen, which may be older than the model.
     pub drawn: DrawnScreen,
     /// When the person last pressed a key or a mouse button.
@@ -130,6 +132,7 @@ impl TuiModel {
             marked: BTreeSet::new(),
             answering: None,
             drafts: BTreeMap::new(),
+            texts_in_flight: BTreeMap::new(),
             drawn: DrawnScreen::default(),
             last_input: None,
         }

@@ -140,10 +140,10 @@ async fn get<T: DeserializeOwned>(daemon: &DaemonClient, path: &str, reference: 
 }
 
 fn failure(error: ClientError) -> RequestFailure {
-    let (code, message) = (error.code(), error.to_string());
-    let hint = match error {
-        ClientError::Refused(refusal) => refusal.hint,
-        _ => None,
+    let (code, message, is_cut_off) = (error.code(), error.to_string(), error.is_cut_off());
+    let (hint, may_have_acted) = match error {
+        ClientError::Refused(refusal) => (refusal.hint, refusal.done_something),
+        _ => (None, is_cut_off),
     };
-    RequestFailure { code, message, hint }
+    RequestFailure { code, message, hint, may_have_acted }
 }

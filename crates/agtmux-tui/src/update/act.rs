@@ -29,15 +29,19 @@ pub(super) fn compose(model: &mut TuiModel) {
     model.overlay = Some(TuiOverlay::Compose(ComposedText { agents, editor, purpose: ComposePurpose::Send }));
 }
 
-/// Sends the prompt to each agent. The text stays a draft until the agent has it.
+/// Sends the prompt to each agent. If that fails, the text is a draft again.
 pub(super) fn submit_prompt(model: &mut TuiModel, agents: Vec<AgentTarget>, text: &str) -> Vec<TuiEffect> {
     let mut effects = Vec::new();
     let mut refused = None;
     for agent in agents {
-        model.drafts.insert(agent.key.clone(), text.to_owned());
         match why_no_prompt(model, &agent.key) {
-            Some(why) => refused = Some(TuiNotice { text: format!("{}: {}", agent.label, why.text), ..why }),
+            Some(why) => {
+                refused = Some(TuiNotice { text: format!("{}: {}", agent.label, why.text), ..why });
+                model.drafts.insert(agent.key, text.to_owned());
+            }
             None => {
+                model.drafts.remove(&agent.key);
+                model.texts_in_flight.entry(agent.key.clone()).or_default().push_back(text.to_owned());
                 let action =
                     SendAction { guards: guards(&agent), text: Some(text.to_owned()), ..SendAction::default() };
                 effects.push(TuiEffect::Send { agent, action });

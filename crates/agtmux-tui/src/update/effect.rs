@@ -162,10 +162,13 @@ pub struct RequestFailure {
     pub code: Option<ErrorCode>,
     pub message: String,
     pub hint: Option<String>,
+    /// The daemon may have acted: it failed after it had typed something, or its answer did not arrive.
+    pub may_have_acted: bool,
 }
 
 impl RequestFailure {
     pub fn notice(self, what: &str) -> TuiNotice {
-        TuiNotice::error(format!("{what}: {}", self.message), self.hint)
+        let perhaps = if self.may_have_acted { "perhaps " } else { "" };
+        TuiNotice::error(format!("{perhaps}{what}: {}", self.message), self.hint)
     }
 }

@@ -1,5 +1,7 @@
 //! Takes the results of requests.
 
+use std::collections::VecDeque;
+
 use agtmux_api::error::ErrorCode;
 use agtmux_api::wire::{KillReport, KillSignal, RespondReport, SendReport, Verification};
 use jiff::Timestamp;
@@ -95,15 +97,25 @@ fn not_answered(why: RequestFailure) -> TuiNotice {
 }
 
 fn sent(model: &mut TuiModel, agent: &AgentTarget, result: Result<SendReport, RequestFailure>) -> TuiNotice {
+    let text = model.texts_in_flight.get_mut(&agent.key).and_then(VecDeque::pop_front);
+    let is_sent = result.as_ref().is_ok_and(|report| report.verified != Verification::Failed);
+    if let Some(text) = text.filter(|_| !is_sent) {
+        // The person may have begun another text meanwhile.
+        model.drafts.entry(agent.key.clone()).or_insert(text);
+    }
     let draft = Some("s opens your text again".to_owned());
     let report = match result {
         Ok(report) => report,
+        // A second text would be wrong if the first one has arrived.
+        Err(why) if why.may_have_acted => {
+            let hint = why.hint.clone().or_else(|| Some("o shows the output".to_owned()));
+            return TuiNotice { hint, ..why.notice("not sent") };
+        }
         Err(why) => return TuiNotice { hint: draft, ..why.notice("not sent") },
     };
     match report.verified {
         Verification::Failed => TuiNotice::error("not submitted: the text is still in the input box", draft),
         verified => {
-            model.drafts.remove(&agent.key);
             let doubt =
                 if verified == Verification::Inconclusive { "; could not verify that it was submitted" } else { "" };
             TuiNotice::info(format!("sent to {}{doubt}", agent.label))

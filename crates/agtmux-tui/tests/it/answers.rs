@@ -113,7 +113,12 @@ fn the_selection_stays_if_the_person_moved_on_before_the_answer_was_typed() {
 fn the_daemon_may_still_refuse_a_changed_dialog() {
     let mut seat = ModelSeat::new(120, 40);
     answered(seat.press('a'));
-    let failure = RequestFailure { code: Some(ErrorCode::StateChanged), message: "changed".into(), hint: None };
+    let failure = RequestFailure {
+        code: Some(ErrorCode::StateChanged),
+        message: "changed".into(),
+        hint: None,
+        may_have_acted: false,
+    };
     seat.done(TuiOutcome::Responded { key: key(1), result: Err(failure) });
     assert_eq!(seat.selected(), 1);
     assert!(seat.notice().contains("nothing was typed"), "{}", seat.notice());

@@ -39,11 +39,35 @@ fn a_prompt_that_was_not_sent_is_kept() {
     seat.write("fix it");
     let effects = seat.key(KeyCode::Enter);
     let [TuiEffect::Send { agent, .. }] = &effects[..] else { panic!("{effects:?}") };
-    let failure = RequestFailure { code: None, message: "the box has a draft".into(), hint: None };
+    let failure =
+        RequestFailure { code: None, message: "the box has a draft".into(), hint: None, may_have_acted: false };
     seat.done(TuiOutcome::Sent { agent: agent.clone(), result: Err(failure) });
     assert_eq!(seat.notice(), "not sent: the box has a draft");
     seat.press('s');
     assert!(seat.screen().contains("fix it"), "{}", seat.screen());
+}
+
+#[test]
+fn a_second_text_does_not_begin_with_the_one_that_is_being_sent() {
+    let mut seat = ModelSeat::new(120, 40);
+    seat.select(6);
+    seat.press('s');
+    seat.write("first");
+    let effects = seat.key(KeyCode::Enter);
+    let [TuiEffect::Send { agent, .. }] = &effects[..] else { panic!("{effects:?}") };
+    let agent = agent.clone();
+    seat.press('s');
+    assert!(!seat.screen().contains("first"), "{}", seat.screen());
+    seat.write("second");
+    seat.key(KeyCode::Enter);
+    let failed = |may_have_acted| {
+        let failure = RequestFailure { code: None, message: "cut off".into(), hint: None, may_have_acted };
+        TuiOutcome::Sent { agent: agent.clone(), result: Err(failure) }
+    };
+    seat.done(failed(true));
+    assert_eq!(seat.notice(), "perhaps not sent: cut off");
+    seat.press('s');
+    assert!(seat.screen().contains("first"), "a failed text is kept: {}", seat.screen());
 }
 
 #[test]

@@ -100,7 +100,12 @@ fn after_a_refused_key_the_keys_that_wait_are_dropped() {
     let mut seat = typing_into(3);
     seat.press('a');
     seat.press('b');
-    let failure = RequestFailure { code: Some(ErrorCode::Precondition), message: "a dialog".into(), hint: None };
+    let failure = RequestFailure {
+        code: Some(ErrorCode::Precondition),
+        message: "a dialog".into(),
+        hint: None,
+        may_have_acted: false,
+    };
     assert_eq!(seat.done(TuiOutcome::Typed { key: key(3), result: Err(failure) }), []);
     assert_eq!(seat.notice(), "the key was not typed: a dialog");
     assert_eq!(typed(&seat.press('c')).keys, ["c"]);
