@@ -91,11 +91,11 @@ impl RebootFixture {
 
     #[track_caller]
     fn check_all_back(&self, before: &[String]) {
-        let ended = agtmux(&self.world, &["list", "--ended", "--json"]).json();
-        assert!(
-            items(&ended).iter().filter(|item| item["ended_with_server"] == true).count() >= self.agents,
-            "{ended}"
-        );
+        wait_for("the agents that ended with their server", SOON, || {
+            let ended = agtmux(&self.world, &["list", "--ended", "--json"]).json();
+            let with_server = items(&ended).iter().filter(|item| item["ended_with_server"] == true).count();
+            if with_server >= self.agents { Ok(()) } else { Err(ended) }
+        });
         let plan = agtmux(&self.world, &["resume", "--all-from", "reboot"]);
         assert!(
             plan.code == Some(2) && plan.stderr.contains(&format!("start these {} agents", self.agents)),

@@ -74,9 +74,12 @@ impl Seat {
             if ended.is_empty() { Err(self.screen()) } else { Ok(ended) }
         });
         assert_eq!(ended.trim(), status, "{}", self.screen());
-        let printed = self.file("printed");
-        for (on, off) in [("[?1049h", "[?1049l"), ("[?1000h", "[?1000l"), ("[?2004h", "[?2004l"), ("[?25l", "[?25h")] {
-            assert!(printed.rfind(off) > printed.rfind(on), "{on} is still on: {}", printed.escape_debug());
-        }
+        // tmux writes the last bytes to the file a moment later.
+        wait_for("the terminal to be as before", SOON, || {
+            let printed = self.file("printed");
+            let codes = [("[?1049h", "[?1049l"), ("[?1000h", "[?1000l"), ("[?2004h", "[?2004l"), ("[?25l", "[?25h")];
+            let still_on = codes.iter().find(|(on, off)| printed.rfind(off) <= printed.rfind(on));
+            still_on.map_or(Ok(()), |(on, _)| Err(format!("{on} is still on: {}", printed.escape_debug())))
+        });
     }
 }
