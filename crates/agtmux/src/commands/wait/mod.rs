@@ -33,7 +33,8 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug, Args)]
 #[command(after_help = "\
 An agent that is already in the state counts at once. After `agtmux send`, wait ignores the end of an earlier turn: it \
-waits for the turn that the sent text starts. If an agent ends before it reaches the state, wait exits with 2. With \
+waits for the turn that the sent text starts. If an agent ends before it reaches the state, wait exits with 2; with \
+`--for finished`, an agent that ends has reached it. With \
 --any, wait exits with 2 only if all agents end. A new agent in the same pane does not count.
 
 With --all, the agents need not be in the state at the same time.
